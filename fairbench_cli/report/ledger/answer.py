@@ -59,7 +59,6 @@ from fairbench_cli.report.ledger.run_ledger import (
     run_ledger,
 )
 
-NOT_RUN = "not run yet"
 MOST_NAMED = 6  # levels of a group
 TRIVIAL_SHARE = 0.1
 """Of the baseline's gap: a change by less than this share of it hardly changes it."""
@@ -617,7 +616,7 @@ def _find_technique(context: _Context, cell: Mapping[str, Any], compared: str) -
     n = technique.get("n", 0)
     no_value_reason = ""
     if not n:
-        no_value_reason = why_no_value([status for status in statuses if status], context.n_repeats)
+        no_value_reason = why_no_value([status for status in statuses if status])
     # 3. Call the techniques that dominate it as tables do: the frame has their labels.
     aliases = context.display_names.techniques
     dominating = front.get("population_clearly_dominated_by", "").split(APART)

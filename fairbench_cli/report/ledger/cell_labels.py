@@ -66,13 +66,13 @@ def labels_beside(
     return "the data themselves" if is_all else "the test rows", label_counts(run, data, cell)
 
 
-def why_no_value(statuses: Sequence[str], n: int) -> str:
-    """Return why none of `n` repeats gave a value, by the statuses of those that were run."""
+def why_no_value(statuses: Sequence[str]) -> str:
+    """Return why no repeat gave a value, by the statuses of those that were run."""
     if RETRIED & set(statuses):
         return "failed"
     if set(statuses) == {"infeasible"}:
         return "infeasible"
-    if len(statuses) < n:
+    if not statuses:
         return "not run yet"
     return "undefined (0/0)"
 

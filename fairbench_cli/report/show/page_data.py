@@ -109,7 +109,6 @@ def fixed_point(values: Any, scale: Scale | None = None) -> list[FixedPoint]:
 def explain_missing_values(panel: PagePanel) -> dict[str, str]:
     """Return why techniques have no value at a β, by their position as JSON has it."""
     repeats = panel.dataset_repeats
-    n_repeats = repeats.status.shape[1]
     has_recorded_labels = repeats.recorded is not None
     reasons = dict.fromkeys(range(len(panel.techniques) * len(panel.betas)), NOT_RUN)
     for i, position in panel.cell_positions.items():
@@ -120,7 +119,7 @@ def explain_missing_values(panel: PagePanel) -> dict[str, str]:
         elif is_on_truth and "ok" in statuses:
             reasons[position] = NO_COUNTS
         else:
-            reasons[position] = why_no_value(statuses, n_repeats)
+            reasons[position] = why_no_value(statuses)
             detail = next((text for text in repeats.reason[i] if text), "")
             if detail:
                 reasons[position] += f": {detail}"

@@ -259,7 +259,7 @@ def format_mean(mean: float, n_ok: int, n: int, statuses: Sequence[str], form: s
     ['-', 'failed', '…']
     """
     if not n_ok:
-        return _MARK_OF[why_no_value(statuses, n)]
+        return _MARK_OF[why_no_value(statuses)]
     text = f"{mean:{form}}".replace("-0.000", "0.000")
     if "degraded" in statuses:
         text += DEGRADED

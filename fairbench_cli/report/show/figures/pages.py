@@ -209,7 +209,7 @@ def describe_shortfall(run: RunResults, key: CellKey, n_drawn: int) -> str:
         return ""
     if n_drawn:
         return f"{n_drawn} of {repeats} repeats"
-    return why_no_value(run.cell_counts(key).statuses, repeats)
+    return why_no_value(run.cell_counts(key).statuses)
 
 
 def describe_missing(
