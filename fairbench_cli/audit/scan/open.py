@@ -576,7 +576,7 @@ def _turn(cuts: CutsByModel, config: AuditConfig) -> CutsByModel:
 
 
 def _refuse_cells(rows: OpenedRows, cells: Cells) -> None:
-    """Refuse what was counted and is no score, label or weight, and several models that nobody named."""
+    """Refuse what was counted and is no score, label or weight."""
     source = rows.source
     roles = rows.roles
     if (cells.level < 0).any():
@@ -595,12 +595,6 @@ def _refuse_cells(rows: OpenedRows, cells: Cells) -> None:
     if roles.weight is not None and not cells.weighing.any():
         problem = f"{format_value(source.columns[roles.weight])} is 0 in every row, so that nobody counts"
         raise user_error(problem, "name a column of weights above 0, or none", Flag("weight"))
-    if len(cells.single) > 1:
-        models = sorted(model or MISSING for model in cells.single)
-        problem = f"model_id has several values ({', '.join(map(format_value, models[:3]))})"
-        each_model = Flag("model-column", "model_id")
-        fix = ("keep the rows of one, or audit each apart with ", each_model)
-        raise user_error(problem, fix, source.name, assumed=(each_model,))
 
 
 def _quantities_with_words(rows: CountedRows) -> frozenset[int]:
@@ -739,7 +733,7 @@ def _repeated_people(rows: CountedRows) -> list[str]:
     source = rows.source
     roles = rows.roles
     n_rows = int(rows.together.rows.sum())
-    used_columns = set(roles.role_of) | set(roles.attributes.values()) | {roles.single_model}
+    used_columns = set(roles.role_of) | set(roles.attributes.values())
     names = {
         name: i
         for name, i in source.column_index.items()

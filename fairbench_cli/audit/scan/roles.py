@@ -82,8 +82,6 @@ class ColumnRoles:
         The column of labels that are numbers, where numbers are compared as they are; then `label` is None.
     clusters : tuple of int
         The columns of what rows have in common, two at most.
-    single_model : int or None
-        A ``model_id`` that nobody named: it must have one value only.
     attributes : dict of name to column
         Those to be audited, in the order of the file (or as named); then those of intersections alone.
     audited : tuple of tuples of names
@@ -107,7 +105,6 @@ class ColumnRoles:
     weight: int | None
     model: int | None
     clusters: tuple[int, ...]
-    single_model: int | None
     attributes: dict[str, int]
     audited: tuple[tuple[str, ...], ...]
     unnamed: frozenset[str]
@@ -217,10 +214,6 @@ def assign_roles(
     if not attributes and not config.intersections:
         raise _no_attribute_error(source, quantities, left_out_notes)
     # 4. Models, and which scores are compared with which.
-    if "model" in columns:
-        single = None
-    else:
-        single = source.column_index.get("model_id")
     if "model" not in columns and "model_id" in source.doubled:
         raise _unknown_column(source, "model_id", "model-column", [])
     scores = [column for role, column in columns.items() if role.partition(" ")[0] == "score"]
@@ -234,7 +227,6 @@ def assign_roles(
         weight=columns.get("weight"),
         model=columns.get("slice", columns.get("model")),
         clusters=tuple(column for role, column in columns.items() if role.partition(" ")[0] == "cluster"),
-        single_model=None if single in role_of or single in attributes.values() else single,
         attributes=attributes | crossed_columns,
         audited=tuple((name,) for name in attributes) + config.intersections,
         unnamed=frozenset(attributes if config.attributes is None else ()) - set(config.bins) - set(crossed),

@@ -66,6 +66,7 @@ def check_rows(rows: CountedRows) -> list[str]:
     UserError
         Where that can only be a mistake.
     """
+    _refuse_several_models(rows)
     notes = _describe_totals(rows)
     _refuse_same_people(rows)
     if not rows.binary:
@@ -76,6 +77,23 @@ def check_rows(rows: CountedRows) -> list[str]:
     if rows.classes and rows.roles.label is not None and _has_other_classes(rows):
         notes.append("In the accuracy of all classes, values that are none of these count as one more class.")
     return notes
+
+
+def _refuse_several_models(rows: CountedRows) -> None:
+    """Refuse several values of ``model_id`` where nobody says what they are."""
+    roles = rows.roles
+    column = rows.source.column_index.get("model_id")
+    is_named = rows.config.model_column is not None or column in roles.role_of
+    if column is None or is_named or column in roles.attributes.values():
+        return
+    models = rows.source.rows(f"SELECT DISTINCT {sql.text(column)} FROM predictions ORDER BY 1 LIMIT 3")
+    if len(models) > 1:
+        listed = ", ".join(format_value(model) for (model,) in models)
+        each_model = Flag("model-column", "model_id")
+        fix = ("keep the rows of one, or audit each apart with ", each_model)
+        raise user_error(
+            f"model_id has several values ({listed})", fix, rows.source.name, assumed=(each_model,)
+        )
 
 
 def _refuse_same_people(rows: CountedRows) -> None:

@@ -73,8 +73,6 @@ class Cells:
         Rows with a weight that is none; cells of supposed quantities that are not numbers.
     values : dict of attribute to list of str or None
         As in the file; the names of bins for binned ones.
-    single : set of str or None
-        Values of a model column that nobody named.
     """
 
     models: list[str]
@@ -87,7 +85,6 @@ class Cells:
     bad_weights: int
     word_counts: tuple[int, ...]
     values: dict[str, list[str | None]]
-    single: frozenset[str | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +145,7 @@ class OpenedRows:
     def key_names(self) -> tuple[str, ...]:
         """The keys of a row other than its groups, in the order in which cells are sorted."""
         levels = (f"level_{i}" for i in reversed(range(len(self.roles.scores))))
-        return ("model", *levels, "label", "single_model")
+        return ("model", *levels, "label")
 
     def group_sql(self, name: str) -> str:
         """Write what rows of one group of an attribute share in SQL."""
@@ -166,11 +163,7 @@ class OpenedRows:
             label = "0"
         else:
             label = sql.code(roles.label, self.bad_label)
-        if roles.single_model is None:
-            single = "NULL"
-        else:
-            single = f"trimmed_{roles.single_model}"
-        keys = [f"{roles.model_sql} AS model", f"{label} AS label", f"{single} AS single_model"]
+        keys = [f"{roles.model_sql} AS model", f"{label} AS label"]
         keys += [f"{self.group_sql(name)} AS attribute_{i}" for i, name in enumerate(attributes)]
         if roles.weight is not None:
             keys.append(f"number_{roles.weight} AS weight")
@@ -405,7 +398,7 @@ def _make_cells(
         return tuple((row[i] is None, row[i]) for i in order) + tuple(row[i] for i in after)
 
     columns = [list(column) for column in zip(*sorted(rows, key=sort_key), strict=True)]
-    model, *levels, label, single = columns[:n_keys]
+    model, *levels, label = columns[:n_keys]
     count, weighing, weight, square, bad_weights, *word_counts = (columns[i] for i in after)
     values = {name: columns[position[name]] for name in names}
     for name, bins in scan.bins.items():
@@ -424,7 +417,6 @@ def _make_cells(
         sum(bad_weights),
         tuple(map(sum, word_counts)),
         values,
-        frozenset(single),
     )
 
 
