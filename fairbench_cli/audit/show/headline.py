@@ -464,7 +464,8 @@ def _describe_told_gap(row: Disparity, report: Report) -> str:
             event = EVENTS[row.metric][0] or "share of all selected"
             among = f" of those {AFTERWARDS[row.metric][0]}" if row.metric in AFTERWARDS else ""
             shares = f"{format_percent(row.value)} and {format_percent(row.reference_value)}"
-            text = f"{describe_shares(selection)}; fails: {event}{among}, {shares}"
+            fails = "fails clearly" if row.shown_outside else "fails"
+            text = f"{describe_shares(selection)}; {fails}: {event}{among}, {shares}"
     if harmed:
         return f"{text}, so {formatting.format_group(harmed)} are worse off"
     return text
