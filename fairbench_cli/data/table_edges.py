@@ -21,6 +21,7 @@ MOST_ROWS = 300  # of a text, that are looked at where its first line is no row 
 FEW = 60  # rows of a text, that are looked at in any case
 TAIL = 1 << 14  # bytes
 LEAST = 3  # of so many rows of a text one is as wide as the table
+SENTENCE = 12  # letters of a remark at least
 SHOWN = 60  # characters of what is left out
 TOTALS = frozenset(
     "total totals sum subtotal mean average totaal gemiddelde summe gesamt mittelwert somme totale".split()  # noqa: SIM905
@@ -88,27 +89,28 @@ def find_end(rows: Sequence[Row], fill_of_row: Sequence[int], start: int) -> int
     end = len(rows)
     width = max(map(len, rows), default=0)
     while end > start and width > 1:
-        row = rows[end - 1]
         fill = fill_of_row[end - 1]
-        texts = [cell.strip() for cell in row if isinstance(cell, str) and cell.strip()]
-        is_total = any(text.strip(" :").casefold() in TOTALS for text in texts)
-        sums_up = is_total and 0 < fill < len(row) and _sums_up(rows, end - 1, start)
         apart = end - 1 > start and fill_of_row[end - 2] == 0
-        is_remark = fill == 1 and any(
-            REMARK.match(text) or (apart and not is_numeric(text)) for text in texts
-        )
-        if fill and not sums_up and not is_remark:
+        is_remark = fill == 1 and _is_remark(str(rows[end - 1][0] or ""), apart=apart)
+        if fill and not is_remark and not (fill < width and _sums_up(rows, end - 1, start)):
             break
         end -= 1
     return end
 
 
+def _is_remark(text: str, *, apart: bool) -> bool:
+    """Return whether the only cell of a row is no value: by how it begins, or as a sentence apart."""
+    return bool(REMARK.match(text)) or (apart and len(text) >= SENTENCE and " " in text.strip())
+
+
 def _sums_up(rows: Sequence[Row], bottom: int, start: int) -> bool:
-    """Return whether no row before has the word of a total where the last one has it."""
-    for column, cell in enumerate(rows[bottom]):
-        if isinstance(cell, str) and cell.strip(" :").casefold() in TOTALS:
-            return all(column >= len(row) or row[column] != cell for row in rows[start:bottom])
-    return False
+    """Return whether a row is called a total as no other is, and has numbers alone beside that."""
+    cells = [cell for cell in rows[bottom] if cell not in ("", None)]
+    title = str(cells[0]).strip(" :").casefold()
+    column = list(rows[bottom]).index(cells[0])
+    is_number = [not isinstance(cell, str) or is_numeric(cell) for cell in cells[1:]]
+    titles = [str(row[column]).strip(" :").casefold() for row in rows[start:bottom] if column < len(row)]
+    return title in TOTALS and title not in titles and bool(titles and is_number) and all(is_number)
 
 
 def is_units(row: Row, names: Row, rows_below: Sequence[Row]) -> bool:
@@ -236,13 +238,16 @@ def find_table(text: str, header: Sequence[str], separator: str, name: str) -> T
     (['sex', 'hired'], ';', 3)
     """
     declared = re.match(r"sep=(.)\s*$", text.split("\n", 1)[0].strip('"\r'), re.IGNORECASE)
-    if not declared and _is_plain(text, header, separator):
-        table = _table_at(separator, _records(text, separator, FEW), 0)
-        return table if table.lines_above > table.names_line else None
+    is_plain = not declared and _is_plain(text, header, separator)
     marks = [declared[1]] if declared else list(dict.fromkeys((separator, *";\t|,")))
-    records_of = {mark: _records(text, mark) for mark in marks}
+    if is_plain and len(header) > 1:
+        marks = [separator]
+    records_of = {mark: _records(text, mark, FEW) for mark in marks}
     mark = max(marks, key=lambda mark: _fit(records_of[mark]))
-    records = records_of[mark]
+    if is_plain and mark == separator:
+        table = _table_at(separator, records_of[separator], 0)
+        return table if table.lines_above > table.names_line else None
+    records = _records(text, mark)
     rows = [row for _, row in records]
     _, width = _fit(records)
     if width < 2 and not declared:
@@ -261,7 +266,8 @@ def find_table(text: str, header: Sequence[str], separator: str, name: str) -> T
         return _table_at(mark, records, chosen[-1])
     if declared and len(records) > 1:
         return _table_at(mark, records, 1)
-    if (len(header) == width and any(header)) or not _may_stand_above(rows, 0, width):
+    above = rows[: next(number for number, row in enumerate(rows) if len(row) == width)]
+    if all(map(any, above)) and not (above and _is_comment(above[0])):
         return None
     title = next(filter(str.strip, chain.from_iterable(rows)), "")
     problem = f"{format_value(title)} is no row of names, and it is not certain which line below has them"
@@ -293,7 +299,7 @@ def _is_plain(text: str, header: Sequence[str], separator: str) -> bool:
     names = rows[0]
     is_used = [bool(name or any(cells)) for name, *cells in zip_longest(names, *rows_below, fillvalue="")]
     is_wide = 2 * sum(map(bool, names)) >= sum(is_used)
-    if sum(is_used) == 2 and names[0] and not names[1]:
+    if sum(is_used) == 2 and names[0] and not any(names[1:]):
         is_wide = False
     return is_wide and all(len(row) == len(header) for row in rows_below)
 
@@ -352,10 +358,8 @@ def find_cut(path: Path, separator: str, width: int) -> tuple[int, tuple[Note, .
     fills = [count_filled(list(map(str.strip, row))) for row in rows]
     padded = [row + [""] * (width - len(row)) for row in rows]
     end = find_end(padded, fills, min(start_row, len(rows)))
-    if end == len(rows) or not any(len(row) for row in rows[end:]):
-        return None
     texts = list(filter(None, map(str.strip, chain.from_iterable(rows[end:]))))
-    return lines[end][0], tuple(describe_below(texts))
+    return (lines[end][0], tuple(describe_below(texts))) if texts else None
 
 
 def _lines_with_offsets(data: bytes, start: int) -> Iterator[tuple[int, bytes]]:

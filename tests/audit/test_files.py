@@ -55,6 +55,7 @@ def expected(tmp_path_factory):
 
 SURROUNDED = {
     "titles": (f"Quarterly report\nExported 2026-03-01\n\n{written()}", ["in line 4", "(Quarterly report)"]),
+    "a title with no mark": (f"Staff 2024\n{written(mark=';')}", ["semicolons", "in line 2", "(Staff 2024)"]),
     "titles of a sheet": (
         f"Bericht 2026;;\n;;\n{written(mark=';')}",
         ["semicolons", "in line 3", "(Bericht 2026)"],
@@ -96,6 +97,10 @@ ORDINARY = {
     "empty columns": written([[*row[:2], "", ""] for row in ROWS], names=["score", "sex", "", ""]),
     "a last person called Total": written([*ROWS[:-1], ["1", "Total", "30"]]),
     "a first person like a unit": written([["1", "m", "30"], ["0", "m", "40"], *ROWS]),
+    "a last person of whom little is known": written([*ROWS, ["1", "total", ""], ["1", "Female", ""]]),
+    "a last person below a blank one": written(
+        [["1", "f", "3"], ["0", "m", "4"], ["1", "m", "4"], ["1", "same", ""]]
+    ),
     "names with a #": written(names=["score", "sex", "#"]),
 }
 
