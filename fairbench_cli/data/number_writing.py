@@ -203,13 +203,18 @@ def find_writing(
     return _decide(firsts, is_money=bool(currencies))
 
 
-def has_signs(cell: str) -> bool:
-    """Return whether a cell is a number that is not plain: with a comma, a currency, blanks.
+def is_written_number(cell: str) -> bool:
+    """Return whether a cell is a number, plain or with a comma, a currency, blanks.
 
-    >>> has_signs("63 253"), has_signs("63253"), has_signs("Paris, FR")
-    (True, False, False)
+    >>> is_written_number("63 253"), is_written_number("1.5"), is_written_number("Paris, FR")
+    (True, True, False)
     """
-    return any(map(str.isdigit, cell)) and _ALONE.fullmatch(cell) is None and _shape_of(cell) is not None
+    return any(map(str.isdigit, cell)) and (_ALONE.fullmatch(cell) or _shape_of(cell)) is not None
+
+
+def has_signs(cell: str) -> bool:
+    """Return whether a cell is a number that is not plain."""
+    return _ALONE.fullmatch(cell) is None and is_written_number(cell)
 
 
 def _shape_of(number: str) -> str | None:

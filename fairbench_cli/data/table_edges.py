@@ -13,7 +13,7 @@ from typing import Any
 
 from fairbench_cli.base.errors import format_value, user_error
 from fairbench_cli.base.safe_text import printable
-from fairbench_cli.data.number_writing import GAP_WORDS
+from fairbench_cli.data.number_writing import GAP_WORDS, is_written_number
 
 MOST_ABOVE = 100  # rows, in which the names are looked for
 MOST_BELOW = 40  # lines at the end of a text that are looked at
@@ -108,7 +108,7 @@ def _sums_up(rows: Sequence[Row], bottom: int, start: int) -> bool:
     cells = [cell for cell in rows[bottom] if cell not in ("", None)]
     title = str(cells[0]).strip(" :").casefold()
     column = list(rows[bottom]).index(cells[0])
-    is_number = [not isinstance(cell, str) or is_numeric(cell) for cell in cells[1:]]
+    is_number = [not isinstance(cell, str) or is_written_number(cell) for cell in cells[1:]]
     titles = [str(row[column]).strip(" :").casefold() for row in rows[start:bottom] if column < len(row)]
     return title in TOTALS and title not in titles and bool(titles and is_number) and all(is_number)
 
@@ -130,21 +130,8 @@ def is_units(row: Row, names: Row, rows_below: Sequence[Row]) -> bool:
         bare = cell.strip("()[]")
         if cell in cells or cell.lower() in GAP_WORDS or not (bare != cell or bare.lower() in UNITS):
             return False
-        units += sum(map(is_numeric, cells)) * 2 > len(cells)
+        units += sum(map(is_written_number, cells)) * 2 > len(cells)
     return units > 0 and len(rows_below) > 1
-
-
-def is_numeric(text: str) -> bool:
-    """Return whether a text is a number, with a comma or a point.
-
-    >>> is_numeric("1,5"), is_numeric("years"), is_numeric("")
-    (True, False, False)
-    """
-    try:
-        float(text.replace(",", "."))
-    except ValueError:
-        return False
-    return True
 
 
 def describe_above(line: int, titles: Sequence[str], called: str = "row") -> list[Note]:

@@ -20,13 +20,13 @@ from fairbench_cli.base.safe_text import format_count, format_percent, join_name
 from fairbench_cli.data.number_writing import (
     PLAIN,
     NumberDoubt,
+    NumberWriting,
     find_named_value,
     find_writing,
     has_signs,
     spellings_of_value,
 )
 from fairbench_cli.data.recognise import are_dates, is_date
-from fairbench_cli.data.table_edges import is_numeric
 
 WITHOUT = "without "  # how the reason begins why rows that lack something are left out
 MOST_GROUPS_LISTED = 6
@@ -180,8 +180,9 @@ def _keep_rows(source: Source, config: AuditConfig, *, is_baseline: bool, is_who
 def _condition_of_value(source: Source, column: int, value: str) -> str:
     """Write in SQL that a cell has a value, as text or else as a number; empty where none has it."""
     conditions = [f"coalesce(trimmed_{column} = {sql.quoted(value)}, false)"]
-    if is_numeric(value):
-        conditions.append(f"coalesce(number_{column} = {float(value.replace(',', '.'))!r}, false)")
+    writing = find_writing([value])
+    if isinstance(writing, NumberWriting):
+        conditions.append(f"coalesce(number_{column} = {float(writing.to_plain(value))!r}, false)")
     for condition in conditions:
         if source.row(f"SELECT 1 FROM predictions WHERE {condition} LIMIT 1"):
             return condition
