@@ -232,3 +232,12 @@ def test_fields_of_a_cell_have_dotted_names(tmp_path, ending):
         with pytest.raises(UserError) as caught:
             fb.audit(path, score="out.score", attribute=name)
         assert word in str(caught.value)
+
+
+def test_a_cell_of_very_many_fields_is_one_column(tmp_path):
+    path = tmp_path / "a.ndjson"
+    vector = dict.fromkeys(map(str, range(900)), 0.5)
+    path.write_text(
+        "".join(json.dumps({"score": i % 2, "sex": "fm"[i // 2 % 2], "v": vector}) + "\n" for i in range(20))
+    )
+    assert plain(path)[0]["rows"] == 20

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
 LEFT_OUT = "Left out, as"  # how the notes begin on columns that cannot be read
 JSON_LAYOUTS = {"ndjson": "newline_delimited", "json": "array"}
 """How DuckDB calls the layouts of JSON, by format."""
+MOST_FIELDS = 100  # of a cell; one with more is a text
 LARGEST_DOCUMENT = 50_000_000  # characters of JSON that are read to say what it is
 WIDE = ("utf-16-le", "utf-16-be")
 BUFFER = 8_000_000  # bytes of a text table that DuckDB reads at once
@@ -709,7 +710,7 @@ def _with_typed_columns(
     lists: list[str] = []
 
     def add(name: str, value: str, kind: Any) -> None:
-        if kind.id == "struct":
+        if kind.id == "struct" and str(kind).count(",") < MOST_FIELDS:
             for field, field_kind in kind.children:
                 add(f"{name}.{field}", f"struct_extract({value}, {sql.quoted(field)})", field_kind)
         elif kind.id in ("list", "array", "map", "union"):
@@ -822,8 +823,13 @@ def _with_keys(source: Source, kinds: dict[KeyPath, set[str]]) -> Source:
         raise user_error("a key holds half of a character", "rename it", name)
     columns: dict[str, sql.ColumnSql] = {}
     lists: list[str] = []
+    n_fields = Counter(path[0] for path in kinds)
     for path, kind in kinds.items():
         dotted = ".".join(path)
+        if path[0] and n_fields[path[0]] > MOST_FIELDS:  # numbers of a model's rather than facts
+            if len(path) == 1:
+                columns[dotted] = sql.text_column(sql.identifier(dotted))
+            continue
         if not path[0] or kind == {"fields"} or (len(path) > 1 and (dotted in keys or dotted in columns)):
             continue
         if kind == {"list"}:
