@@ -161,7 +161,7 @@ def check_rows(rows: RawRows) -> CardCheck:
     findings += chain(
         check_copies(rows, again),
         check_values(rows),
-        check_columns(distinct),
+        check_columns(rows.without(again)),
         check_groups(rows),
         check_hidden_leaks(distinct, by_column),
         check_scores(rows),
