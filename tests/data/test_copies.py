@@ -4,8 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import fairbench_cli as fb
 from fairbench_cli.base.errors import UserError
@@ -141,15 +139,11 @@ def test_a_cell_is_another_where_rows_stay_together_and_only_there(say, tmp_path
         keys_of(tmp_path, {"split_by": "person_id"})
 
 
-@settings(max_examples=25)
-@given(
-    st.integers(0, 2**32 - 1),
-    st.lists(st.sampled_from([2, 3, 5, 30]), min_size=3, max_size=8),
-    st.sampled_from([100, 400]),
-)
-def test_people_who_are_alike_by_chance_are_no_copies(seed, sizes, n):
+@pytest.mark.parametrize("seed", range(12))
+def test_people_who_are_alike_by_chance_are_no_copies(seed):
     rng = np.random.default_rng(seed)
-    chances = [rng.dirichlet(np.ones(size)) for size in sizes]
+    n = [100, 400][seed % 2]
+    chances = [rng.dirichlet(np.ones(rng.choice([2, 3, 5, 30]))) for _ in range(3 + seed % 6)]
     table = pd.DataFrame({str(i): rng.choice(len(p), n, p=p) for i, p in enumerate(chances)})
     table["more"] = table["0"] * 2  # another writing of one
     table["label"] = rng.random(n) < 0.3 + 0.4 * (table["0"] == table["1"])
