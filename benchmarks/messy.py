@@ -3,10 +3,12 @@
 usage: python benchmarks/messy.py [--files 500] [--seed 0] [--keep FOLDER]
 
 Each file is a clean one that was made messy in one to four ways: other capitals, blanks or dots in some
-cells, decimal commas, missing decisions, a column that comes twice, Latin-1, a byte order mark, other
-separators, quotes and line ends, words for 0 and 1, short forms. The audit of it must give the numbers of the
-clean file's, or stop and say options that, added as they stand, give them; or have a note with one that
-does. What differs in silence is printed, and the exit code is then 1.
+cells, decimal commas in all numbers of a column or in one, units and currencies, dates in three orders,
+missing decisions, a column that comes twice, Latin-1, a byte order mark, other separators, quotes and line
+ends, lines above and below the table, words for 0 and 1, 0 for what is good, short forms, rows of totals,
+the same people under several models. The audit of it must give the numbers of the clean file's, or stop and
+say options that, added as they stand, give them; or have a note with one that does. What differs in silence
+is printed, and the exit code is then 1.
 """
 
 import argparse
@@ -21,14 +23,15 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 
 import numpy as np
 
 from fairbench_cli.cli.app import run as run_command
 
-MOST_ROUNDS = 2
-"""Of an audit: of the file as it is, and with what its one stop said."""
+MOST_ROUNDS = 4
+"""Of an audit: of the file as it is, and with what each stop said."""
 BLANKS = " \t\u00a0"
 GROUPS = {"Gender": ["Female", "Male"], "Ethnic Group": ["Asian", "Black", "White", "Other"]}
 WORDS = ["Accepted", "Rejected", "Withdrawn"]
@@ -44,6 +47,8 @@ class Table:
     separator: str = ","
     line_end: str = "\n"
     encoding: str = "utf-8"
+    above: list[str] = field(default_factory=list)
+    below: list[str] = field(default_factory=list)
     quoting: int = csv.QUOTE_MINIMAL
     ways: list[str] = field(default_factory=list)
 
@@ -54,7 +59,10 @@ class Table:
             text, delimiter=self.separator, lineterminator=self.line_end, quoting=self.quoting
         )
         writer.writerows([self.header, *self.rows])
-        path.write_bytes(text.getvalue().encode(self.encoding))
+        above, below = (
+            self.line_end.join([*lines, ""]) if lines else "" for lines in (self.above, self.below)
+        )
+        path.write_bytes(f"{above}{text.getvalue()}{below}".encode(self.encoding))
 
     def column(self, name: str) -> int:
         """Return where a column is."""
@@ -81,22 +89,36 @@ def make_clean(rng: np.random.Generator) -> Table:
     else:
         decision = [f"{value:.2f}" for value in np.clip(chance + rng.normal(0, 0.2, n), 0, 1)]
         options = ["--score", "Decision", "--threshold", "0.5"]
+    if kind == "codes" and rng.random() < 0.5:
+        return count_people(gender, race, decision)
+    born = np.datetime64("1955-01-01") + rng.integers(0, 365 * 45, n)
     columns = [
         [f"A{i:05d}" for i in range(n)],
         gender.tolist(),
         race.tolist(),
         [f"{value:.1f}" for value in years],
+        born.astype(str).tolist(),
         decision,
     ]
-    header = ["Applicant ID", *GROUPS, "Years", "Decision"]
+    header = ["Applicant ID", *GROUPS, "Years", "Date of birth", "Decision"]
     rows = [list(cells) for cells in zip(*columns, strict=True)]
-    return Table(header, rows, [*options, "--bins", "Years=3"])
+    cuts = ["--bins", "Years=3", "--bins", "Date of birth=30,50", "--as-of", "2025-06-30"]
+    return Table(header, rows, [*options, *cuts])
+
+
+def count_people(gender: np.ndarray, race: np.ndarray, decision: list[str]) -> Table:
+    """Return a file of counts: a row for each combination of groups and decision."""
+    counts = Counter(zip(gender.tolist(), race.tolist(), decision, strict=True))
+    rows = [[*cells, str(n)] for cells, n in sorted(counts.items())]
+    return Table([*GROUPS, "Decision", "People"], rows, ["--score", "Decision", "--counts", "People"])
 
 
 def edit_cells(
     table: Table, rng: np.random.Generator, name: str, edit: Callable[[str], str], share: float
 ) -> None:
     """Change a share of a column's cells."""
+    if name not in table.header:
+        return
     column = table.column(name)
     for row in table.rows:
         if rng.random() < share:
@@ -181,6 +203,76 @@ def shorten_groups(table: Table, rng: np.random.Generator) -> None:
     edit_cells(table, rng, "Gender", lambda cell: cell.strip(BLANKS)[0], 0.2)
 
 
+def change_one_decimal(table: Table, rng: np.random.Generator) -> None:
+    """Write one number with a decimal comma."""
+    name = str(rng.choice(["Years", "Decision"]))
+    if name in table.header:
+        row = table.rows[int(rng.integers(len(table.rows)))]
+        column = table.column(name)
+        row[column] = re.sub(r"^(\d+)\.(\d+)$", r"\1,\2", row[column])
+
+
+def add_units(table: Table, rng: np.random.Generator) -> None:
+    """Write numbers as people write amounts."""
+    ways = ("${}", "{} €", "EUR {}", "USD {}", "£ {}", "{} CHF")
+    way = str(rng.choice(ways))
+    edit_cells(table, rng, "Years", way.format, 1.0)
+
+
+def change_dates(table: Table, rng: np.random.Generator) -> None:
+    """Write dates in another order, or as the numbers of a spreadsheet."""
+    way = str(rng.choice(["%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "serial"]))
+
+    def write(cell: str) -> str:
+        day = date.fromisoformat(cell)
+        return str((day - date(1899, 12, 30)).days) if way == "serial" else day.strftime(way)
+
+    edit_cells(table, rng, "Date of birth", write, 1.0)
+
+
+def add_lines(table: Table, rng: np.random.Generator) -> None:
+    """Write lines above and below the table: a title, remarks, where it is from."""
+    above = (
+        ["Hiring report, 2025", ""],
+        ["# written by a program", "# on a Monday"],
+        ["Report", "All sites"],
+    )
+    table.above = list(above[int(rng.integers(len(above)))])
+    if table.separator == ";" and rng.random() < 0.3:
+        table.above = ["sep=;"]
+    if rng.random() < 0.4:
+        table.below = ["", "Source: the office of staff"]
+
+
+def say_who_is_refused(table: Table, _rng: np.random.Generator) -> None:
+    """Write 1 for those who are refused, in a column that is called so, and audit by a rule for hiring."""
+    if {row[table.column("Decision")] for row in table.rows} <= {"0", "1"}:
+        column = table.column("Decision")
+        table.header[column] = "Rejected"
+        for row in table.rows:
+            row[column] = str(1 - int(row[column]))
+        table.options = ["Rejected" if option == "Decision" else option for option in table.options]
+        table.options += ["--decision", "assistive"]
+
+
+def add_totals(table: Table, rng: np.random.Generator) -> None:
+    """Write a row for each decision that has everybody of all groups."""
+    if "People" in table.header:
+        name = str(rng.choice(["Total", "All", "Everybody"]))
+        column = table.column("People")
+        for decision in sorted({row[2] for row in table.rows}):
+            people = sum(int(row[column]) for row in table.rows if row[2] == decision)
+            table.rows.append([name, name, decision, str(people)])
+
+
+def stack_models(table: Table, rng: np.random.Generator) -> None:
+    """Write the same people again, as a second model decides on them."""
+    if "People" not in table.header:
+        name = str(rng.choice(["seed", "model", "fold", "Run"]))
+        table.header.append(name)
+        table.rows = [[*row, str(copy)] for copy in (1, 2) for row in table.rows]
+
+
 WAYS = (
     change_capitals,
     add_blanks,
@@ -192,12 +284,20 @@ WAYS = (
     write_otherwise,
     use_words_for_codes,
     shorten_groups,
+    change_one_decimal,
+    add_units,
+    change_dates,
+    add_lines,
+    say_who_is_refused,
+    add_totals,
+    stack_models,
 )
 
 
 def make_messy(clean: Table, rng: np.random.Generator) -> Table:
     """Return a file that was made messy in one to four ways."""
     messy = replace(clean, header=list(clean.header), rows=[list(row) for row in clean.rows], ways=[])
+    messy.options = list(clean.options)
     ways = rng.choice(len(WAYS), int(rng.integers(1, 5)), replace=False)
     for index in sorted(ways):
         WAYS[index](messy, rng)
@@ -245,8 +345,9 @@ def judge(clean: Table, messy: Table, folder: Path) -> tuple[str, str]:
     It is the "same", "mended" by options that were said, "mended by a note", "stopped" or "SILENT".
     """
     messy.write(folder / "messy.csv")
-    keep = [row[messy.column("Decision")].strip() != "" for row in messy.rows]
-    expected_rows = [row for row, is_kept in zip(clean.rows, keep, strict=True) if is_kept]
+    keep = [row[clean.column("Decision")].strip() != "" for row in messy.rows]
+    # Rows that were added come last.
+    expected_rows = [row for row, is_kept in zip(clean.rows, keep, strict=False) if is_kept]
     replace(clean, rows=expected_rows).write(folder / "clean.csv")
     code, text, said = audit(folder / "clean.csv", clean.options)
     if code != 0:
