@@ -216,13 +216,14 @@ def test_people_are_counted_by_group(tmp_path) -> None:
     assert judge(tally, AuditConfig(cluster="person")).verdict == "undecided"
 
 
-def test_thresholds_and_models_and_bins(tmp_path) -> None:
+@pytest.mark.parametrize("scale", [1, 10])
+def test_thresholds_and_models_and_bins(tmp_path, scale) -> None:
     import pandas as pd
 
     rng = np.random.default_rng(5)
     frame = pd.DataFrame(
         {
-            "score": rng.random(300).round(2),
+            "score": scale * rng.random(300).round(2),
             "label": rng.integers(0, 2, 300),
             "race": rng.choice(list("abc"), 300),
             "age": rng.integers(20, 70, 300),
@@ -231,7 +232,7 @@ def test_thresholds_and_models_and_bins(tmp_path) -> None:
         }
     )
     config = AuditConfig(
-        cluster="id", threshold=(0.3, 0.6), top_k=(20,), model_column="model", bins={"age": 3}
+        cluster="id", threshold=(scale * 0.3, scale * 0.6), top_k=(20,), model_column="model", bins={"age": 3}
     )
     tally = read_tally(frame, config)
     assert len(tally.slices) == 2 * 3 * 2

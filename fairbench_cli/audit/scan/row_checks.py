@@ -425,6 +425,8 @@ def _describe_one_hot(rows: CountedRows) -> Iterator[str]:
 
 def _describe_split_ties(rows: CountedRows) -> Iterator[str]:
     """Yield a note on each top list that equal scores at its cut make longer or shorter, or that is drawn."""
+    if not (rows.config.top_k or rows.config.top_share):
+        return  # numbers are compared, and nobody asked for a list
     by_decision: dict[str, list[tuple[str, Cut, SplitTies]]] = {}
     for column, by_model in zip(rows.roles.scores, rows.cuts, strict=True):
         for model, cuts in by_model.items():

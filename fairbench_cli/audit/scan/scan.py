@@ -793,8 +793,8 @@ def _make_clusters(scan: CountedRows, group_counts: Slice, sums: PersonSums, sco
     model = group_counts.model
     if len(scan.roles.scores) > 1:
         model = ""  # what a slice is called by is the column of scores
-    cuts = side.cuts_of(model) + [_RIGHT_CLASS]
-    cut = next(cut for cut in cuts if cut.text == group_counts.decision)
+    cuts = side.cuts_of(model)
+    cut = next(cut for cut in (*cuts, _RIGHT_CLASS) if cut.text == group_counts.decision)
     in_model = np.flatnonzero(sums.model == models_of(scan).index(model))
     ones = np.ones(len(in_model), np.int64)
     label, level = _read_cut(cut, sums.label[in_model], sums.levels[score][in_model])
