@@ -121,6 +121,9 @@ def component_of(thing: Any, kind: Registry, *, for_workers: bool = True) -> tup
         problem = f"{_short(thing)} is for scikit-learn, with an estimator and groups of its own"
         fix = "write its name, and its parameters: {NAME: {PARAMETER: VALUE}}"
         raise ArgumentError(Problem(problem, fix))
+    name_in_file = _name_in_file(thing)
+    if name_in_file:
+        return name_in_file, {}
     if isinstance(thing, partial):
         called = thing.func
     elif _is_code(thing):
@@ -138,6 +141,16 @@ def component_of(thing: Any, kind: Registry, *, for_workers: bool = True) -> tup
     target = f"{called.__module__}:{called.__qualname__}"
     registered = {entry.target: name for name, entry in kind.items()}
     return registered.get(target) or name_of(called, for_workers=for_workers), parameters
+
+
+def _name_in_file(thing: Any) -> str:
+    """Return ``/path/mine.py:name`` of a lambda that has a name in an imported file; else nothing."""
+    module = sys.modules.get(str(getattr(thing, "__module__", "")))
+    file = getattr(module, "__file__", None) or ""
+    if getattr(thing, "__qualname__", "") != "<lambda>" or thing.__module__ == "__main__" or not file:
+        return ""
+    names = [name for name, value in vars(module).items() if value is thing]
+    return f"{Path(file).resolve()}:{names[0]}" if names else ""
 
 
 def parameters_given(thing: Any) -> dict[str, Any]:

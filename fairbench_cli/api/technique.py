@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
 )
 
 from fairbench_cli.api.frames import fitted, is_number_column, is_one_of, learned, texts_of, to_pandas
-from fairbench_cli.api.objects import component_of, in_lists, parameters_given, plain_value
+from fairbench_cli.api.objects import component_of, in_lists, is_plain, parameters_given, plain_value
 from fairbench_cli.api.prefit import (
     compute_outputs,
     is_prefit,
@@ -33,7 +33,7 @@ from fairbench_cli.api.prefit import (
 )
 from fairbench_cli.base.errors import ArgumentError, Problem, UserError, format_value, suggest, user_error
 from fairbench_cli.base.parameters import inspect_parameters
-from fairbench_cli.base.plugins import short_name
+from fairbench_cli.base.plugins import NamedObject, short_name
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.base.row_arrays import is_array, join_columns, one_column, refuse_other_rows
 from fairbench_cli.base.validation import WRITE_LIST, to_findings
@@ -43,6 +43,7 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import VALUES, Column, Floats, ModelOutputs, Sample, Table, make_table
 from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, read_entries, split_name
 from fairbench_cli.experiment.plan import component_seed
+from fairbench_cli.interventions.adapters import is_technique
 from fairbench_cli.interventions.fitted import Infeasible, check_fitted
 from fairbench_cli.interventions.registry import INTERVENTIONS
 
@@ -607,22 +608,23 @@ def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tup
     else:
         component = type(thing)
     given_parameters = dict(parameters)
-    if component is not thing:
-        given_parameters = parameters_given(thing) | given_parameters
     name, _ = component_of(component, kind, for_workers=False)
-    if name in kind:
-        return _component(kind, name, given_parameters)
-    fault = kind.foreign.fault(component)
+    fault = None if name in kind else kind.foreign.fault(component)
     if fault is not None:
         raise ArgumentError(Problem(f"{short_name(name)} {fault[0]}", fault[1]))
+    if component is not thing:
+        given_parameters = parameters_given(thing) | given_parameters
+    if name in kind:
+        return _component(kind, name, given_parameters)
     takes = inspect_parameters(component)
     all_parameters = dict(takes.defaults) | given_parameters
     for key in set(takes.required) - set(all_parameters) - kind.foreign.filled(component):
         example = f"{component.__name__}({key}=…)"
         raise ArgumentError(Problem(f'{short_name(name)} needs the parameter "{key}"', f"give {example}"))
-    spec = ComponentSpec(short_name(name), tuple(sorted(all_parameters.items())))
+    plain_parameters = {key: value for key, value in all_parameters.items() if is_plain(value)}
+    spec = ComponentSpec(short_name(name), tuple(sorted(plain_parameters.items())))
     if component is not thing and not parameters:
-        return thing, spec
+        return thing if is_technique(thing) else kind.foreign.make(NamedObject(thing), {}), spec
     return kind.foreign.make(component, given_parameters), spec
 
 

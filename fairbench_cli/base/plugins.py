@@ -63,9 +63,12 @@ class NamedObject:
 
     thing: Any
 
-    def __call__(self) -> Any:
-        """Return a copy."""
-        return deepcopy(self.thing)
+    def __call__(self, **parameters: Any) -> Any:
+        """Return a copy, with other values of some parameters."""
+        copy = deepcopy(self.thing)
+        if parameters:
+            copy.set_params(**parameters)
+        return copy
 
 
 @dataclass(frozen=True)

@@ -273,6 +273,20 @@ def test_a_run_takes_them(folder):
     ]
 
 
+@pytest.mark.gate
+def test_objects_are_techniques_and_take_parameters(folder, brought):
+    found = run(folder, {"instance": {"C": [0.1, 1]}}, [f"{folder}/brought.py:reduction", "none"])
+    assert set(found.results["status"]) == {"ok"}
+    people = brought.people
+    for technique in (brought.reduction, brought.scaler):
+        fair = fb.technique(technique, estimator="naive-bayes", deprived="f", favourable="yes")
+        X = people[["edu", "income"]].astype("category")
+        fair.fit(X, people["hired"], sensitive_features=people["sex"])
+        assert len(fair.predict(X, sensitive_features=people["sex"])) == len(X)
+    with pytest.raises(fb.UserError, match=r"changes the number of rows"):
+        fair.set_params(technique=brought.Sampler()).fit(X, people["hired"], sensitive_features=people["sex"])
+
+
 def fitted(brought, name, technique):
     X = brought.people[["edu", "income"]].astype("category")
     fair = fb.technique(
