@@ -145,9 +145,7 @@ _DATE = re.compile(rf"(?i)(({_DAY})([T ]\s*{_TIME})?|{_TIME})")
 _DATE_NAME = re.compile(
     r"dates?$|dob$|born$|birth|bday|geb(urt|oor|dat|$)|naiss|nacimiento|nascimento|nascita|dat(um|e)$|fecha$|day$"
 )
-_DAY_NUMBER = re.compile(
-    r"(25(569|5[7-9]\d|[6-9]\d\d)|2[6-9]\d{3}|[345]\d{4}|60000)([.]\d*)?|(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])"
-)
+_DAY_NUMBER = re.compile(r"([1-5]\d{4}|60000)([.]\d*)?|(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])")
 
 _WORDS = "scores?|prob|probs|proba|probability|preds?|predictions?|predicted|yhat|y_hat|logits?|decile"
 _SCORE = re.compile(rf"(?:^|[\W_])(?:{_WORDS})\d*(?=$|[\W_])", re.IGNORECASE)

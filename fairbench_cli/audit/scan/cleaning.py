@@ -54,11 +54,11 @@ ORDERED_FORMATS = {"day-first": ("%d/%m/%Y", "%d-%m-%Y"), "month-first": ("%m/%d
 TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 SHORT_YEAR = "^[0-9]{1,2}[^0-9]+[0-9]{1,2}[^0-9]+[0-9]{1,3}([^0-9]|$)"
 SERIAL_DATE = (
-    "CASE WHEN regexp_full_match({text}, '[2-6][0-9]{{4}}([.][0-9]*)?') AND TRY_CAST({text} AS DOUBLE) "
-    "BETWEEN 25569 AND 60000 "
+    "CASE WHEN regexp_full_match({text}, '[1-6][0-9]{{4}}([.][0-9]*)?') AND TRY_CAST({text} AS DOUBLE) "
+    "BETWEEN 10000 AND 60000 "
     "THEN TIMESTAMP '1899-12-30' + to_days(CAST(floor(TRY_CAST({text} AS DOUBLE)) AS INTEGER)) END"
 )
-"""Excel's number of a day from 1970 on."""
+"""Excel's number of a day of the years 1927 to 2064."""
 WHOLE_AS_REAL = r"([-+]?[0-9]{1,15})[.]0+"
 
 
