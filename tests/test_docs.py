@@ -200,6 +200,14 @@ def test_the_reference_is_made_of_the_code(site):
         assert not re.search(r"^# ", text, re.MULTILINE)
 
 
+@pytest.mark.gate
+def test_the_table_of_what_is_read_is_made_of_audits(site):
+    from reading import END, START, table_of_reading
+
+    page = (ROOT / "docs/audit.md").read_text(encoding="utf-8")
+    assert START + table_of_reading() + END in page, "python docs/reading.py writes it"
+
+
 def test_the_config_of_the_readme_and_the_card_of_the_page_are_right(tmp_path):
     (config,) = blocks(ROOT / "README.md", "yaml")
     (card,) = blocks(ROOT / "docs/data.md", "yaml")
