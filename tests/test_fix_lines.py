@@ -175,6 +175,13 @@ AUDITS = {
     ),
     "two classes": audits_of("p.csv", WORDS, "--outcome", "class", favourable="y"),
     "ids that repeat": pair(table(**BY_ID, who="Q{i}"), TWICE, "--id", "id", id="who"),
+    "files of other lengths": pair(table(**UNNAMED), table(n=59, **UNNAMED), id="who"),
+    "ids that repeat here": pair(
+        table(**BY_ID, who="Q{i}") + "P0,f,a,1,1,Q60\n",
+        table(**BY_ID, who="Q{i}") + "P60,f,a,1,1,Q60\n",
+        *["--id", "id"],
+        id="who",
+    ),
     "ids of others": pair(
         table(**BY_ID | {"id": "Q{i}"}, who="Q{i}"), table(**BY_ID, who="Q{i}"), "--id", "id", id="who"
     ),
@@ -287,6 +294,13 @@ AUDITS = {
     "the good value of a cut": audits_of("p.csv", SCORES, "--threshold", "0.5", "--favourable", "yes"),
     "a code of words": audits_of(
         "p.csv", PLAIN.replace(",1\n", ",good\n").replace(",0\n", ",bad\n"), "--favourable", "0"
+    ),
+    "two cuts in one": audits_of("p.csv", SCORES, "--threshold", "0.2,0.5"),
+    "a cut by group": audits_of("p.csv", SCORES, "--threshold", "f=0.4", score="label"),
+    "a decimal comma in a cut": audits_of("p.csv", SCORES, "--threshold", "0,4"),
+    "a field of objects": Case(
+        "audit p.ndjson -a doc",
+        {"p.ndjson": '{"score": 1, "doc": {"sex": "f"}}\n{"score": 0, "doc": {"sex": "m"}}\n' * 30},
     ),
     "a mistyped label": audits_of("p.csv", PLAIN, "--label", "lable"),
     "two values of decisions": audits_of(
@@ -493,6 +507,7 @@ def follow(say, command, said, given, seen) -> None:
             follow(say, paste.command, again, given, (*seen, paste.mended))
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("case", AUDITS.values(), ids=AUDITS)
 def test_fix_lines_of_audits(say, tmp_path, case):
     fill(tmp_path, case)
@@ -523,7 +538,6 @@ NEVER_REACHED = {
     "audit/scan/source.py not_utf8": "a text that is UTF-8 after all: it changed meanwhile",
     "audit/scan/scan.py count_cells": "of thousands of columns",
     "audit/show/tables.py": INSTALLED,
-    "base/plugins.py": INSTALLED,
     "cli/run_command.py _address": SERVES,
     "cli/web.py": SERVES,
     "cli/studies.py compare_table": "says how many files to name",
@@ -537,7 +551,6 @@ NEVER_REACHED = {
     "cli/network.py draw": "of a network file, which learning writes: tests of networks",
     "cli/network.py _check_card": "of a network file, which learning writes: tests of networks",
     "experiment/config/metrics.py find_metric": "says where to read of code",
-    "audit/scan/pairing.py": "to be said otherwise",
     "studies/judge.py judge": "of techniques without a cell in common",
     "studies/table.py read_study": "of millions of values",
     "network/pomegranate.py": INSTALLED,
@@ -551,6 +564,7 @@ NEVER_REACHED = {
 """Places of fix lines that no case comes to, by file, or file and function, and why."""
 
 
+@pytest.mark.gate
 def test_there_is_a_case_for_every_fix_line(say, tmp_path):
     with reached() as seen:
         for number, case in enumerate([*AUDITS.values(), *OTHERS.values()]):

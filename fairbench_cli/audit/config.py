@@ -313,7 +313,8 @@ def explain_cut(key: str, value: Any) -> Problem | None:
     """Return the way out of a threshold or top list that is given by group, or as several in one text."""
     if isinstance(value, Mapping) or (isinstance(value, str) and re.search("[:=]", value)):
         fix = "make a column of 0 and 1, by the cut of each row's group, and audit that: "
-        return Problem("it is one number for all groups", (fix, Flag("score", "COLUMN")))
+        offer = (fix, Flag("score", "COLUMN"), " in the place of ", Flag(key))
+        return Problem("it is one number for all groups", offer)
     if isinstance(value, str) and re.fullmatch(r"0?,\d+", value):
         return Problem("a decimal comma is not read here", ("write ", Flag(key, value.replace(",", "."))))
     if isinstance(value, str) and re.fullmatch(r"[\d.]+(, *[\d.]+)+", value):

@@ -340,8 +340,8 @@ def _without_copies(pairing: _Pairing, column: int) -> _Pairing:
             repeated = f"SELECT {person} AS person FROM {view} GROUP BY 1 HAVING count(*) > 1"
             (example,) = file.row(f"SELECT min(person) FROM ({repeated})")
             problem = (
-                f"{name} repeats in {called}: {format_count(n_rows - n_persons, 'row')} have that of an "
-                f"earlier one, first {format_value(example)}, and differ from it"
+                f"{name} repeats in {called}: {format_count(n_rows - n_persons, 'row')} with that of an earlier "
+                f"one, first {format_value(example)}, and other cells"
             )
             raise user_error(problem, _advise_identifier(pairing, once=True), file.name)
         copies = format_count(n_rows - n_persons, "row")
