@@ -73,10 +73,9 @@ def _answer(sheet: Datasheet) -> Answer:
     if sheet.everybody is None:
         return Answer(Statement(f"{sheet.card.name}: from its card alone; nothing is measured"))
     share = format_percent(sheet.everybody.rate.value)
+    source = ""
     if sheet.origin == "network":
         source = "its network, learned from "
-    else:
-        source = ""
     headline = f"{sheet.card.name}: {source}{sheet.rows:,} rows, {share} with {sheet.card.outcome}"
     return Answer(Statement(headline), tuple(_gap(rates, sheet) for rates in sheet.attributes))
 
@@ -183,10 +182,9 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     if sheet.intersections:
         names = " × ".join(rates.attribute for rates in sheet.attributes if rates.levels)
         crossed = _rates_table(names, sheet.intersections[:MOST_CROSSED], sheet, view)
+        fine = ""
         if len(sheet.intersections) > MOST_CROSSED:
             fine = f"the {MOST_CROSSED:,} largest"
-        else:
-            fine = ""
         yield Section("Outcomes by intersection", tables=(crossed,), fine=fine)
     if sheet.unknown:
         yield Section("Unknown outcomes", sections=tuple(_unknown(sheet)))

@@ -354,10 +354,9 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
 
     def _labels(self, y: Any, rows: int) -> NDArray[np.int8]:
         """Return labels as 1, favourable, and 0; they become `classes_`."""
+        outcomes = None
         if hasattr(y, "cat"):
             outcomes = tuple(y.cat.categories)
-        else:
-            outcomes = None
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)

@@ -377,9 +377,8 @@ class SupportVectors:
     def fit(self, X: Any, y: NDArray[Any], sample_weight: Floats | None = None) -> "SupportVectors":
         """Fit to rows of numbers, shape (rows, columns); those of weight 0 are left out."""
         rows = slice(None) if sample_weight is None else np.flatnonzero(sample_weight > 0)
-        if sample_weight is None:
-            weights = None
-        else:
+        weights = None
+        if sample_weight is not None:
             weights = sample_weight[rows]
         self.machine.fit(with_short_indices(X)[rows], y[rows], weights)
         self.classes_ = self.machine.classes_

@@ -190,10 +190,9 @@ def on_line(column: Column, numbers: Floats, values_of: Column) -> Floats:
     lowest = column.values[0]
     highest = column.values[-1]
     rise = numbers[-1, 0] - numbers[0, 0]
+    slope = 0.0
     if highest > lowest:
         slope = rise / (highest - lowest)
-    else:
-        slope = 0.0
     values = np.asarray(values_of.values, dtype=np.float64)
     return np.asarray(numbers[0, 0] + slope * (values - lowest))[:, np.newaxis]
 

@@ -62,10 +62,9 @@ def as_probabilities(method: str, values: Any, shape: tuple[int, ...]) -> Floats
     """
     probabilities = as_scores(method, values, shape)
     if not ((probabilities >= -ROUNDING) & (probabilities <= 1 + ROUNDING)).all():
+        other_name = ""
         if method == "predict_proba":
             other_name = ", or call the method scores"
-        else:
-            other_name = ""
         raise WrongOutput(f"{method} leaves [0, 1]; return probabilities{other_name}")
     return np.clip(probabilities, 0.0, 1.0)
 

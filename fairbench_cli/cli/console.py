@@ -135,10 +135,9 @@ def print_report(written: "WrittenReport", *, tables: bool, folder: Path, time: 
         say("")
         print_tables(written.tables)
     page, *other_files = written.files
+    took = ""
     if time:
         took = f" ({time})"
-    else:
-        took = ""
     talk(f"{folder / page}: the page; next to it {', '.join(other_files)}{took}")
 
 

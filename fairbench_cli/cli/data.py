@@ -45,10 +45,9 @@ def list_cards(data_dir: DataDir = None) -> None:
                 state = "wrong file"
             else:
                 state = "not here"
+        people = ""
         if card.expected:
             people = f"{card.expected.rows:,}"
-        else:
-            people = ""
         if has_network(card):
             network = "yes"
         else:
@@ -110,9 +109,8 @@ def show(
             text = json_text(croissant_of(name, data_dir))
         else:
             sheet = datasheet(name, data_dir, explain or ())
-            if kind == "console":
-                text = ""
-            else:
+            text = ""
+            if kind != "console":
                 text = FORMATS[kind](sheet)
     if kind == "console":
         print_document(datasheet_document(sheet, View(None if everything else SHOWN, brief=True)))

@@ -82,9 +82,8 @@ def init(
     card = card or data.with_name(f"{data.stem}.yaml")
     config = config or card.with_name(f"{card.stem}-run.yaml")
     _refuse(data, card, config, force=force)
-    if columns is None:
-        names = None
-    else:
+    names = None
+    if columns is not None:
         names = [name.strip() for name in columns.split(",")]
     if names is not None:
         header = False
@@ -325,10 +324,9 @@ def _say_columns(guessed: "Guessed") -> None:
 
     rows = []
     for column in guessed.columns:
+        cut = ""
         if "bins" in column.entry:
             cut = f" in bins, {format_yaml(column.entry['bins'])[1:-1]}"
-        else:
-            cut = ""
         rows.append([column.name, f"{column.entry['kind']}{cut}", column.why])
     print_table(plain_table("", ["column", "taken as", "because"], rows, 3))
 

@@ -116,13 +116,11 @@ def _explain(kind: str, name: str) -> None:
             names += entry_points_by_name(registry.group)
         raise user_error(f'unknown {registry.name} "{name}"', suggest_name(name, names))
     thing = component.load()
-    if name in registry:
-        foreign = None
-    else:
+    foreign = None
+    if name not in registry:
         foreign = registry.foreign
-    if foreign is None:
-        fault = None
-    else:
+    fault = None
+    if foreign is not None:
         fault = foreign.fault(thing)
     if fault is not None:
         raise user_error(f"{name} {fault[0]}", fault[1])

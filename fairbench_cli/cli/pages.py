@@ -214,9 +214,8 @@ def _listed(title: str, heads: list[str], rows: list[list[str]]) -> Section:
 
 
 def _function(metric: Metric) -> list[str]:
-    if metric.ideal is None:
-        ideal = ""
-    else:
+    ideal = ""
+    if metric.ideal is not None:
         ideal = number(metric.ideal)
     return [metric.name, f"{number(metric.low)} to {number(metric.high)}", ideal, metric.formula]
 
@@ -313,9 +312,8 @@ def _gate(metric: Metric) -> Iterator[str]:
 
 
 def _metric(metric: Metric) -> Section:
-    if metric.ideal is None:
-        ideal = ""
-    else:
+    ideal = ""
+    if metric.ideal is not None:
         ideal = f", ideal {number(metric.ideal)}"
     if metric.on == "both":
         inputs = "predictions and labels"

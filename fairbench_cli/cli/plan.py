@@ -37,9 +37,8 @@ def plan(
 
     with Activity("reading") as activity:
         experiment = read_config(config, tuple(set_ or ()))
-        if shard is None:
-            this_shard = None
-        else:
+        this_shard = None
+        if shard is not None:
             this_shard = read_shard(shard)
         filters = tuple(only or ())
         tell = activity.tell
@@ -79,9 +78,8 @@ def plan(
             )
         else:
             size = f"{dataset['sample_size']} rows a training set"
-            if "worlds" in dataset:
-                arc = ""
-            else:
+            arc = ""
+            if "worlds" not in dataset:
                 arc = f" {arc_in_words(dataset)},"
             bic = ""  # not learned
             if dataset["bic"]:
@@ -135,10 +133,9 @@ def _shipped(prepared: "PreparedRun") -> bool:
 def _listed(strengths: list[float]) -> str:
     """Return strengths in words; of many the first ones and the last."""
     texts = [f"{strength:g}" for strength in strengths]
+    ellipsis = ""
     if len(texts) > MOST_BETAS:
         ellipsis = f", … {texts[-1]} ({len(texts)} values)"
-    else:
-        ellipsis = ""
     return f"{', '.join(texts[:MOST_BETAS])}{ellipsis}"
 
 
@@ -153,10 +150,9 @@ def _worlds(prepared: "PreparedRun") -> list[list[str]]:
             if (name, dataset["attribute"], world["world"], world["beta"]) in selected:
                 strengths.setdefault(world["world"], []).append(world)
         for called, worlds_of_name in strengths.items():
+            betas = ""
             if called:
                 betas = _listed([world["beta"] for world in worlds_of_name])
-            else:
-                betas = ""
             effect = worlds_of_name[-1]["words"]
             if len(worlds_of_name) > 1:
                 effect = f"at {worlds_of_name[-1]['beta']:g}: {effect}"

@@ -386,9 +386,8 @@ def verify(
 
     if set_ and config is None:
         raise user_error("--set changes a config, and none is named", "add --config CONFIG", "--set")
-    if config is None:
-        options_given = None
-    else:
+    options_given = None
+    if config is not None:
         options_given = read_config(config, tuple(set_ or ()))
     verification = compute(
         results, cells=cells, seed=seed, config=options_given, data_dir=data_dir, jobs=jobs or default_jobs()

@@ -88,9 +88,8 @@ def run(
 
         read_study(study)  # what is wrong with it is said before the run, not after it
     start = time.monotonic()
-    if shard is None:
-        shard_part = None
-    else:
+    shard_part = None
+    if shard is not None:
         shard_part = read_shard(shard)
     address = _address(backend, scheduler, jobs)
     config_read = read_config(config, tuple(set_ or ()))
@@ -122,9 +121,8 @@ def run(
         if not isinstance(pool, InlinePool):
             import_module("fairbench_cli.report.write")  # pandas, while the workers load what they need
         if not quiet:
-            if shard_part is None:
-                in_shard = ""
-            else:
+            in_shard = ""
+            if shard_part is not None:
                 in_shard = f" in shard {shard_part}"
             where = ""
             if not isinstance(pool, InlinePool):

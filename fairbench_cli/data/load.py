@@ -396,10 +396,9 @@ def _check_levels_and_label(card: Card, frame: pd.DataFrame) -> Iterator[Problem
             odd_text = "".join(f" and {format_value(cell)}" for cell in odd)
             problem = f'column "{name}" has {len(numbers)} different numbers{odd_text}, '
             problem += "each of which would be a level"
+            level = ""
             if len(present) > len(numbers):
                 level = ", if_missing: level"
-            else:
-                level = ""
             fix = f"list it under `columns`: {word}: {{kind: {kind}, bins: {{quantiles: 5}}{level}}}"
             empty = [""] if "" in present and "" not in card.missing else []
             if empty or odd:
@@ -580,10 +579,9 @@ class Dataset:
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < 0:
                 raise ArgumentError(Problem(f"{key} is {value!r}", "give a whole number from 0"))
         rows = len(self)
+        size = 0
         if 0 < train_fraction < 1:
             size = training_size(rows, train_fraction)
-        else:
-            size = 0
         if not 0 < size < rows:
             problem = f"a train_fraction of {train_fraction!r} of {rows} rows leaves nothing"
             raise ArgumentError(Problem(problem, "give one between 0 and 1"))

@@ -63,9 +63,8 @@ def locate_files(
     for file in card.files if files is None else files:
         try:
             path = find_file(file, folders)
-            if path is None:
-                digest = ""
-            else:
+            digest = ""
+            if path is not None:
                 digest = file_sha256(path)
         except OSError as error:
             fix = "check its name and permissions"
@@ -111,10 +110,9 @@ def file_sha256(path: Path) -> str:
 
 def _describe_missing_file(card: Card, file: DataFile, folders: list[Path], otherwise: str) -> Problem:
     looked = ", ".join(dict.fromkeys(str(folder) for folder in folders))
+    fetch = ""
     if file.url:
         fetch = f"run `fairbench data fetch {card.reference}`, or "
-    else:
-        fetch = ""
     problem = f"data file {file.name} of {card.name} not found (looked in {looked})"
     return Problem(problem, f"{fetch}give its folder with --data-dir or $FAIRBENCH_DATA{otherwise}")
 
@@ -185,10 +183,9 @@ def _fetch_one(card: Card, file: DataFile, folder: Path, say: Callable[[str], No
         problem = f"{file.url} gives more than {LARGEST_DOWNLOAD / 1e9:g} GB"
         return Problem(problem, f"look whether it is the file of card {card.name}; if so, {otherwise}")
     except (requests.RequestException, ValueError) as error:  # an address may be no address at all
+        kept_note = ""
         if partial_file.is_file():
             kept_note = f"; {partial_file.stat().st_size:,} bytes are kept"
-        else:
-            kept_note = ""
         if _describe_failure(error) == NO_CONNECTION:
             again = "try again when there is a network"
         else:
@@ -253,10 +250,9 @@ def _download(url: str, partial_file: Path) -> None:
     """Write what an address gives into `partial_file`, going on with what an earlier try left there."""
     import requests
 
+    have = 0
     if partial_file.is_file():
         have = partial_file.stat().st_size
-    else:
-        have = 0
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_SECONDS) as answer:
         if have and answer.status_code == requests.codes.requested_range_not_satisfiable:

@@ -151,10 +151,9 @@ def find_doubtful_values(card: Card, frame: "pd.DataFrame") -> Iterator[Misfit]:
                 continue
             kept_value = next((value for value in twins.values if value in accepted), twins.values[0])
             other_values = [value for value in twins.values if value != kept_value]
+            favourable_clause = ""
             if label:
                 favourable_clause = "the favourable "
-            else:
-                favourable_clause = ""
             problem = f"has {format_counts(other_values, rows)} next to "
             problem += favourable_clause + format_counts([kept_value], rows)
             if name in card.protected:
@@ -216,10 +215,9 @@ def format_counts(values: Iterable[str], rows: Mapping[str, int]) -> str:
 
 def _format_levels(rows: Mapping[str, int]) -> str:
     levels_text = ", ".join(map(_quote, list(rows)[:MOST_NAMED]))
+    ellipsis = ""
     if len(rows) > MOST_NAMED:
         ellipsis = ", …"
-    else:
-        ellipsis = ""
     return f"all that there are in the card, levels: [{levels_text}{ellipsis}]"
 
 

@@ -218,9 +218,8 @@ class Sample:
             f"{name} {self.y[self.s == s].mean() if (self.s == s).any() else np.nan:.3f}"
             for s, name in enumerate(("deprived", "favoured"))
         )
-        if self.weights is None:
-            weighted = ""
-        else:
+        weighted = ""
+        if self.weights is not None:
             weighted = ", weighted"
         return (
             f"<Sample: {len(self)} rows, {len(self.features.columns)} features{weighted}; "
@@ -229,9 +228,8 @@ class Sample:
 
     def take(self, rows: Rows) -> "Sample":
         """Return the given rows, in the order given; a row may be taken several times."""
-        if self.weights is None:
-            weights = None
-        else:
+        weights = None
+        if self.weights is not None:
             weights = self.weights[rows]
         outputs = self.outputs
         if outputs is not None:
@@ -338,9 +336,8 @@ def make_read_only(sample: Sample) -> Sample:
     ValueError: assignment destination is read-only
     """
     features = Table(sample.features.columns, lock_array(sample.features.codes))
-    if sample.weights is None:
-        weights = None
-    else:
+    weights = None
+    if sample.weights is not None:
         weights = lock_array(sample.weights)
     return replace(sample, features=features, y=lock_array(sample.y), s=lock_array(sample.s), weights=weights)
 

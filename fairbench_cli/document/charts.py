@@ -253,10 +253,9 @@ def text_element(
     kind: str, x: float, y: float, content: str, anchor: str = "start", *, bold: bool = False
 ) -> str:
     """Return a text."""
+    weight = ""
     if bold:
         weight = "bold"
-    else:
-        weight = ""
     return element("text", kind, "", escape(content), x=x, y=y, text_anchor=anchor, font_weight=weight)
 
 

@@ -169,10 +169,9 @@ def _split_pages(
             used_height += height + head_height * (head not in pages[-1])
             pages[-1].setdefault(head, []).append(row)
     for i, page in enumerate(pages, start=1):
+        suffix = ""
         if len(pages) > 1:
             suffix = f", part {i} of {len(pages)}"
-        else:
-            suffix = ""
         yield replace(layout, rows=page), title + suffix, label + (f"-{i}" if i > 1 else "")
 
 
@@ -241,10 +240,9 @@ def _cell(cell: TableCell) -> str:
         bold_number = f"$\\mathbf{{{number}}}$"
     else:
         bold_number = escaped(number)
+    spread = ""
     if cell.spread:
         spread = f"\\,{{\\scriptsize$\\pm${escaped(cell.spread)}}}"
-    else:
-        spread = ""
     return f"{bold_number}{star}{spread}{escaped(remainder)}{SIGNS[cell.against]}"
 
 

@@ -55,10 +55,9 @@ def notebook(document: Document) -> str:
 
 def figure(chart: Chart) -> str:
     """Return a chart with its title, on white: its ink is dark, and a notebook may be, too."""
+    fine = ""
     if chart.caption:
         fine = f"<br><small>{escape(chart.caption)}</small>"
-    else:
-        fine = ""
     title = f"<figcaption><strong>{escape(chart.title)}</strong>{fine}</figcaption>"
     look = "margin: 0; padding: 8px; max-width: 420px; background: #fff; color: #222"
     bare = re.sub(r' class="[^"]*"', "", chart.svg)  # which a notebook's own style may know
@@ -139,18 +138,16 @@ def _table(table: TextTable, marks: Marks, above: str) -> str:
         for head, side in zip(table.heads, sides, strict=True)
     )
     rows = "".join(f"<tr>{''.join(_cells(row, sides, marks))}</tr>" for row in table.rows)
+    title = ""
     if table.title not in ("", above):
         title = f"<caption>{escape(table.title)}</caption>"
-    else:
-        title = ""
     return f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{below}"
 
 
 def _cells(row: Iterable[TableCell], sides: Iterable[str], marks: Marks) -> Iterator[str]:
     for cell, side in zip(row, sides, strict=True):
+        fine = ""
         if cell.fine:
             fine = f" <small>{escape(cell.fine)}</small>"
-        else:
-            fine = ""
         text = with_symbol(f"{escape(cell.text)}{fine}", marks[cell.verdict])
         yield f'<td style="text-align: {side}">{text}</td>'

@@ -198,10 +198,9 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     # 6. What counts of decisions do not suffice for, if asked for: metrics of rows, sums of scores, every
     # acceptance rate.
     needs_scores = population.keeps_scores or population.sweep or population.row_metrics.metrics
+    scores = None
     if needs_scores or population.predictions:
         scores = model.scores(copy_shell(visible))
-    else:
-        scores = None
     stays = None
     if population.row_metrics.of_twins:
         twins = move_to_other_group(record.visible, population.roles.of)

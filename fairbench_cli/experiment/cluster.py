@@ -264,10 +264,9 @@ class Station:
         with self._lock:
             if name not in self._populations:
                 self._populations[name] = unpack(population, self._folder)
+            pool = None
             if self._idle:
                 pool = self._idle.pop()
-            else:
-                pool = None
             self._at_work += 1
         try:
             if pool is None:

@@ -627,9 +627,8 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
     UserError
         When a mechanism does not fit the network, nobody of a group is left, or test rows do not fit.
     """
-    if prepared.network is None:
-        network = None
-    else:
+    network = None
+    if prepared.network is not None:
         network = network_of(prepared, networks)
     dataset = prepared.dataset
     balanced = config.sample.balanced
@@ -637,9 +636,8 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         real = None
     else:
         real = dataset.table
-    if dataset is None:
-        test = None
-    else:
+    test = None
+    if dataset is not None:
         test = dataset.test
     if test is None:
         tested = real
@@ -736,10 +734,9 @@ def damage_of_network(prepared: PreparedDataset, path: Path) -> str | None:
     if content.get(FIELD) is None:
         return "it has no checksum"
     structure = prepared.network
+    parents = None
     if isinstance(structure, Structure):
         parents = structure.parents
-    else:
-        parents = None
     alike = (network.columns, network.parents) == (prepared.columns, parents)
     if alike:
         return None

@@ -199,10 +199,9 @@ def unpack_rows(packed: bytes, rows: int) -> PredictedRows:
         offset += columns[name].nbytes
         if kind == "<i4":
             columns[name] = np.cumsum(columns[name])
+    score = None
     if len(body) > offset:
         score = np.frombuffer(body, _SCORE, rows, offset)
-    else:
-        score = None
     return PredictedRows(**columns, score=score)
 
 

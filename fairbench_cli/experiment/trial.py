@@ -498,9 +498,8 @@ def find_components(entry: Any) -> list[Trial]:
         problem = f'no technique or classifier is called "{name}"'
         raise UserError(Problem(problem, suggest_name(name, suggestions)))
     origin = find_code(name, "", Path())
-    if origin is None:
-        thing = None
-    else:
+    thing = None
+    if origin is not None:
         thing = origin.load()
     if isinstance(thing, type):
         is_classifier = INTERVENTIONS.foreign.fault(thing) and not CLASSIFIERS.foreign.fault(thing)

@@ -272,10 +272,9 @@ def least_covariance(trade: Tradeoff, gamma: float, *, relative: bool) -> tuple[
     high = highest
     for _ in range(MOST_SOLUTIONS):
         root = np.sqrt(max(solution.value - least, 0.0))
+        slope = 0.0
         if root:
             slope = abs(solution.multiplier) / (2 * root)
-        else:
-            slope = 0.0
         if slope:
             guess = c + (root - np.sqrt(target - least)) / slope
         else:
@@ -491,10 +490,9 @@ class ZafarDI:
         trouble = logistic.quasi_separation(facts["largest_decision"]) or solution.trouble
         if not trouble and solution.residual > logistic.OPTIMAL:
             trouble = "the optimum was not reached"
+        noop = ""
         if self.mode != "none" and solution.w is trade.free.w:
             noop = FREE
-        else:
-            noop = ""
         return settled(LinearModel(design, solution.w), facts, degraded=trouble, noop=noop)
 
     def _solve(self, trade: Tradeoff, rng: np.random.Generator) -> tuple[Solution, dict[str, float | int]]:
@@ -511,10 +509,9 @@ class ZafarDI:
             gamma = 0.5
         else:
             gamma = 1000.0
+        start = None
         if self.optimum == "nearest":
             start = rng.uniform(size=trade.problem.rows.width)
-        else:
-            start = None
         if self.mode == "accuracy":
             solution, c, gamma = least_covariance(trade, gamma, relative=self.relative)
             if start is not None and c == 0 and solution is not trade.free:

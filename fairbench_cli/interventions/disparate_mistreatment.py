@@ -421,9 +421,8 @@ def procedure(problem: Mistreatment, start: Floats, threshold: float) -> Solutio
     """Return the end of the convex-concave procedure, moved to the threshold where slacks were left."""
     w, rounds, converged = ccp(problem, start, threshold)
     near = restored(problem, w, threshold)
-    if converged:
-        trouble = ""
-    else:
+    trouble = ""
+    if not converged:
         trouble = "the convex-concave procedure did not converge"
     if near is None:
         near = constant(problem)

@@ -80,9 +80,8 @@ class Prototypes:
     def unflatten(self, flat: Floats) -> "Prototypes":
         """Return the prototypes that a vector stands for, of the shapes of these."""
         k, width = self.v.shape
-        if self.alpha is None:
-            alpha = None
-        else:
+        alpha = None
+        if self.alpha is not None:
             alpha = flat[k * (1 + width) :].reshape(2, width)
         return Prototypes(flat[:k], flat[k : k * (1 + width)].reshape(k, width), alpha)
 
@@ -156,9 +155,8 @@ class PrototypeObjective:
         gram = prototypes.v @ prototypes.v.T
         g_w = np.zeros(k)
         g_v = np.zeros_like(prototypes.v)
-        if prototypes.alpha is None:
-            g_alpha = None
-        else:
+        g_alpha = None
+        if prototypes.alpha is not None:
             g_alpha = np.zeros_like(prototypes.alpha)
         slope_z = self.a_z * per_z * np.divide(delta, size, out=np.zeros(k), where=size > 0)
         for s, (rows, (m, d, products)) in enumerate(zip(self.groups, near, strict=True)):
@@ -356,14 +354,12 @@ class FairRepresentations:
         }
         if best.alpha is not None:
             facts["largest_column_weight"] = float(best.alpha.max(initial=0.0))
+        alike = ""
         if np.ptp(model.predict(train)) == 0:
             alike = "all training rows get one prediction"
-        else:
-            alike = ""
+        noop = ""
         if self.a_z == 0:
             noop = "a_z is 0: nothing is asked of the groups"
-        else:
-            noop = ""
         return settled(model, facts, degraded=alike, noop=noop)
 
 

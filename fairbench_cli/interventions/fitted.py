@@ -107,9 +107,8 @@ class Fitted:
 
     def _ask_for_probabilities(self, method_name: str, sample: Sample) -> Floats | None:
         method = getattr(self.model, method_name, None)
-        if method is None:
-            values = None
-        else:
+        values = None
+        if method is not None:
             values = method(sample)
         if values is None:
             return None

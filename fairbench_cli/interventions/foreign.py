@@ -270,10 +270,9 @@ class Job:
         from fairbench_cli.interventions.matrix_classifier import MatrixClassifier
 
         encoded_so = rows.encoder.encoding == self.classifier.spec.encoding
+        level_counts = None
         if encoded_so:
             level_counts = rows.encoder.level_counts
-        else:
-            level_counts = None
         estimator = MatrixClassifier(self.classifier, level_counts, self.train.favourable_first)
         defaults = {"estimator": estimator, "base_estimator": estimator, "prot_attr": self.train.attribute}
         defaults |= {"random_state": self.seed} | keywords
@@ -465,10 +464,9 @@ def fit_sensitive(job: Job) -> Fitted:
         name if model.gives(name, example_rows) else "" for name in ("_pmf_predict", "predict_proba")
     )
     parameters = signature_parameters(thing.predict)
+    trouble = ""
     if not chance and "random_state" in parameters:
         trouble = DRAWN
-    else:
-        trouble = ""
     needs_group = "sensitive_features" in parameters
     return fitted(replace(model, chance=chance, score=score, needs_group=needs_group), thing, trouble)
 

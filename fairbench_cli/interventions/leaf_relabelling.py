@@ -396,14 +396,12 @@ class LeafRelabelling:
         }
         relabelled = Relabelled(model, nodes[chosen])
         labels[chosen] = 1 - labels[chosen]
-        if chosen:
-            noop = ""
-        else:
+        noop = ""
+        if not chosen:
             noop = "the tree discriminates no more than epsilon allows"
+        alike = ""
         if chosen and len(set(labels.tolist())) == 1:
             alike = "all leaves have one label"
-        else:
-            alike = ""
         return settled(relabelled, facts, degraded=alike, noop=noop)
 
 
@@ -418,9 +416,8 @@ def nodes_of(model: Model, sample: Sample) -> NDArray[np.int64]:
     if model.estimator is None:
         return np.zeros(len(sample), dtype=np.int64)
     apply: Any = getattr(model.estimator, "apply", None)
-    if apply is None:
-        leaves = None
-    else:
+    leaves = None
+    if apply is not None:
         leaves = np.asarray(apply(model.encoder.transform(sample.features)))
     if leaves is None or leaves.shape != (len(sample),):
         raise Infeasible("the classifier is not one tree: take c45 or tree")

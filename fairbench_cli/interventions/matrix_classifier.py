@@ -44,9 +44,8 @@ class MatrixClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labels 0 and 1; raises `Infeasible` where the classifier takes no weights."""
         X = self._array(X)
-        if sample_weight is None:
-            weights = None
-        else:
+        weights = None
+        if sample_weight is not None:
             weights = np.asarray(sample_weight, dtype=np.float64)
         labels = np.asarray(y, dtype=np.int8).reshape(-1)
         self.estimator_ = self.classifier.fit_matrix(

@@ -107,10 +107,9 @@ def decided_by(
     }
     fitted = GroupThresholdModel(model, solution.mixtures, int(rng.integers(2**63)))
     constant = all(np.isinf(mixture.thresholds).all() for mixture in solution.mixtures)
+    reason = ""
     if constant:
         reason = "the decisions do not depend on the score"
-    else:
-        reason = ""
     return settled(fitted, promised | facts, degraded=reason)
 
 
@@ -361,10 +360,9 @@ class RejectOption:
             facts = {"accuracy_validation": accuracy, "discrimination_validation": d}
             reached = self.target == 0 or abs(d) <= self.target + TIED
         missed = f"no theta leaves a difference of at most {self.target} on the validation rows"
+        noop = ""
         if theta == 0.5:
             noop = "with theta 0.5 no row is critical"
-        else:
-            noop = ""
         fitted = RejectOptionModel(model, theta)
         return settled(fitted, facts | {"theta": theta}, degraded="" if reached else missed, noop=noop)
 

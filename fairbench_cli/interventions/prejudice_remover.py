@@ -78,14 +78,12 @@ class PrejudiceRemover:
             "gradient": residual,
             "steps": steps,
         }
+        missed = ""
         if residual > 1e-6:
             missed = "the minimum was not reached"
-        else:
-            missed = ""
+        noop = ""
         if self.eta == 0:
             noop = "eta is 0: a logistic regression per group"
-        else:
-            noop = ""
         return settled(LinearModel(design, w), facts, degraded=missed, noop=noop)
 
 
@@ -123,10 +121,9 @@ class PrejudiceObjective:
         )
         q = self.rates(w)
         r = float(self.totals @ q / self.totals.sum())
+        index = 0.0
         if 0 < r < 1:
             index = float(self.totals @ (xlogy(q, q / r) + xlogy(1 - q, (1 - q) / (1 - r))))
-        else:
-            index = 0.0
         return loss, index, 0.5 * float((w**2).sum())
 
     def value(self, w: Floats) -> float:

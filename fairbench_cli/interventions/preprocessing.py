@@ -86,9 +86,8 @@ class Massaging:
             little = "too little"
         else:
             little = "no"
-        if m:
-            noop = ""
-        else:
+        noop = ""
+        if not m:
             noop = f"{little} discrimination against the deprived group"
         return settled(classifier.fit(massaged), facts, noop=noop)
 
@@ -247,8 +246,7 @@ def _fit_rows(train: Sample, rows: Rows, classifier: Classifier) -> Fitted:
     n = cells.sizes(chosen)
     facts = {f"n{s}{y}": int(n[s, y]) for s, y in CELLS} | discriminations(train, chosen)
     is_unchanged = np.array_equal(rows, np.arange(len(train)))
+    noop = ""
     if is_unchanged:
         noop = "every cell has its expected size already"
-    else:
-        noop = ""
     return settled(classifier.fit(chosen), facts, noop=noop)

@@ -531,10 +531,9 @@ class Auditor:
         fitted = classifier.fit(repaired)
         repaired_model = RepairedModel(fitted, partial(self.to_predict, seed=seed))
         model: Predictor = repaired_model if self.test_repair == "own" else fitted
+        trouble = ""
         if changed and np.ptp(repaired.y) == 0:
             trouble = "the repaired labels are all the same"
-        else:
-            trouble = ""
         return settled(model, facts, degraded=trouble)
 
     def to_predict(self, sample: Sample, seed: int) -> Sample:

@@ -77,10 +77,9 @@ class TwoNaiveBayes:
         prior = np.array([log_odds(*counts, self.alpha) for counts in last_state.n])
         model = TwoModels(features.columns, tables, prior)
         used_up = "a count of rows is used up before the groups are accepted equally often"
+        noop = ""
         if steps == 0:
             noop = "the first predictions do not favour the favoured group"
-        else:
-            noop = ""
         return settled(model, facts, degraded=used_up if last_state.discrimination > 0 else "", noop=noop)
 
 

@@ -204,9 +204,8 @@ def from_frame(frame: pd.DataFrame, declared_levels: Levels | None) -> tuple[Tre
     level_lists: list[tuple[object, ...] | None] = []
     for j, name in enumerate(names):
         column = frame.iloc[:, j]
-        if declared_levels is None:
-            declared = None
-        else:
+        declared = None
+        if declared_levels is not None:
             declared = declared_levels.levels[j]
         nominal = isinstance(column.dtype, pd.CategoricalDtype)
         if declared_levels is not None and nominal != (declared is not None):

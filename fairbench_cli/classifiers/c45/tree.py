@@ -43,9 +43,8 @@ class TreeRows:
 
     def take(self, rows: Ints) -> "TreeRows":
         """Return the given rows."""
-        if self.numbers is None:
-            numbers = None
-        else:
+        numbers = None
+        if self.numbers is not None:
             numbers = self.numbers[rows]
         return TreeRows(self.levels, self.codes[rows], numbers)
 
@@ -133,9 +132,8 @@ def from_codes(
             f'Row {row} of column "{names[j]}" has {numbers[row, j]:g}, which is not a declared level: '
             f"codes go from 0 to {counts[j] - 1}."
         )
-    if nominal.all():
-        kept_numbers = None
-    else:
+    kept_numbers = None
+    if not nominal.all():
         kept_numbers = numbers
     return TreeRows(
         levels.counts, np.where(nominal, codes, 0).astype(np.int32, order="C"), kept_numbers
@@ -371,10 +369,9 @@ def _leaf(tree: FlatTree, node: int, classes: Sequence[str]) -> str:
     else:
         source = tree.counts[tree.parent[node]]
     wrong = weight - float(counts.max())
+    errors = ""
     if wrong > EPS:
         errors = f"/{_weight(wrong)}"
-    else:
-        errors = ""
     return f"{classes[int(source.argmax())]} ({_weight(weight)}{errors})"
 
 

@@ -182,10 +182,9 @@ def _check_header(rows: RawRows) -> Iterator[Finding]:
     names = [str(name) for name in rows.file.columns if name not in rows.card.sources]
     are_given = not rows.card.header and rows.card.format == "csv"  # the card's own names
     numbers = [name for name in names if is_number(name)]
+    first_number = 0
     if numbers and numbers[0].isdecimal():
         first_number = int(numbers[0])
-    else:
-        first_number = 0
     if are_given or (numbers and numbers == [str(first_number + i) for i in range(len(numbers))]):
         return  # they are counted, as features without a name are, or years
     values = [name for name in names if name in numbers or (rows.file[name] == name).any()]

@@ -252,10 +252,9 @@ def check_scores(rows: RawRows) -> Iterator[Finding]:
     """
     score_names = [name for name in rows.codes if named_like_scores(name)]
     for name in rows.codes:
+        why = ""
         if name in score_names:
             why = "is called like a score or a prediction"
-        else:
-            why = ""
         mine = rows.codes[name]
         if not why and mine.max() and score_names and not rows.cells[name].is_unique:
             high = mine > np.median(mine)
@@ -265,10 +264,9 @@ def check_scores(rows: RawRows) -> Iterator[Finding]:
                 else {}
             )
             likest = max(alike, key=lambda likest: alike[likest], default="")
+            why = ""
             if alike.get(likest, 0) >= COPY:
                 why = f"says what {likest} does, which is called like a score"
-            else:
-                why = ""
         if why:
             fix = f"find out who made it, of what and when; after the outcome, or of it: {format_drop(name)}"
             is_used = name in score_names and not rows.card.drops(name)
@@ -314,10 +312,9 @@ def check_deterministic_label(rows: RawRows, leaking: Collection[str]) -> Iterat
         if kind == "nominal" and name not in leaking and name not in rows.card.protected:
             cells = rows.cells[name][rows.complete]
             for level, count in cells.value_counts().items():
+                side = None
                 if count >= LEVEL * len(y):
                     side = (cells == level).to_numpy(dtype=bool)
-                else:
-                    side = None
                 if side is not None and max(_errors_gone(side, y), _errors_gone(side, ~y)) >= errors_gone:
                     problem = f'settles the label where it is "{level}": {count:,} rows'
                     fix = "leave these rows out, or `drop` it: nobody decided on them"

@@ -145,10 +145,9 @@ def _guess_for_role(table: RawCells, group: Group, role: str, kinds: Mapping[str
     """Return the guess for the column of the label or of a protected attribute."""
     present = table.present_cells(group.column)
     missing = len(table.cells) - len(present)
+    left_out = ""
     if missing:
         left_out = f"; {missing:,} rows have none and are left out"
-    else:
-        left_out = ""
     if group.cut is None:
         return ColumnGuess(group.column, NOMINAL, f"{role}, {present.nunique()} levels{left_out}")
     entry = {"kind": kinds[group.column], "bins": group.cut.model_dump(mode="json", exclude_defaults=True)}
@@ -420,10 +419,9 @@ def _describe_groups(guessed: Guessed, group: Group) -> str:
         f"{side.sum():,} rows, {format_percent(rate)} favourable"
         for side, rate in zip(sides, rates, strict=True)
     )
+    doubt = ""
     if rates[0] > rates[1]:
         doubt = ": are these the deprived?"
-    else:
-        doubt = ""
     return f"deprived: {deprived_words}; the others: {other_words}{doubt}"
 
 

@@ -224,10 +224,9 @@ def describe_shares(table: RawCells, name: str, favourable: Mask | None = None) 
             rate = favourable[(table.cells[name] == value).to_numpy()].mean()
             clause += f", {format_percent(rate)} favourable"
         clauses.append(f"{value} ({clause})")
+    suffix = ""
     if len(clauses) > MOST_SHOWN:
         suffix = f", … {len(clauses) - MOST_SHOWN} more"
-    else:
-        suffix = ""
     return ", ".join(clauses[:MOST_SHOWN]) + suffix
 
 
@@ -250,10 +249,9 @@ def parse_roles(
             problems.extend(error.problems)
             return None
 
+    outcome = None
     if label:
         outcome = read(partial(parse_label, table, favourable, label))
-    else:
-        outcome = None
     if favourable and not label:
         problems.append(Problem("--favourable is a value of the outcome", "add --label COLUMN", FAVOURABLE))
     requested = [read(partial(parse_group, text, table, PROTECTED)) for text in protected]
@@ -267,10 +265,9 @@ def parse_roles(
 def find_open_roles(table: RawCells, outcome: Group | None, groups: Sequence[Group]) -> list[Problem]:
     """Return the problems of what has not been said of label and groups, with likely answers."""
     problems = []
+    good = None
     if outcome and outcome.levels:
         good = outcome.members(table)
-    else:
-        good = None
 
     def likely(names: list[str]) -> str:
         clauses = [f"{name}: {describe_shares(table, name, good)}" for name in names[:MOST_SHOWN]]

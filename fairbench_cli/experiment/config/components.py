@@ -103,10 +103,9 @@ def _metric(name: str, info: ValidationInfo) -> MetricSpec:
 
 def _tunable(metric: MetricSpec) -> MetricSpec:
     """Check that candidates can be compared by a metric."""
+    entry = None
     if metric.is_at_hand:
         entry = metric.entry
-    else:
-        entry = None
     aspect = ""
     if entry is not None and entry.needs != "counts":
         aspect = f"{entry.name} needs more than counts, and candidates have counts alone"

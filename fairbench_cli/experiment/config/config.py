@@ -193,10 +193,9 @@ def bytes_of(value: Any) -> Any:
     >>> bytes_of("4GB"), bytes_of("1.5 G"), bytes_of("500MB")
     (4000000000, 1500000000, 500000000)
     """
+    match = None
     if isinstance(value, str):
         match = re.fullmatch(SIZE, value)
-    else:
-        match = None
     if isinstance(value, str) and match is None:
         raise mistake("must be a size", "write a size such as 4GB or 500MB")
     if match is None:

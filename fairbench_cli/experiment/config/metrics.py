@@ -89,9 +89,8 @@ def find_metric(name: str, base: Path | None) -> MetricSpec:
     """
     if name in METRICS or (base is None and (is_plugin(name) or name in known_names())):
         return MetricSpec(short_name(name))
-    if base is None:
-        origin = None
-    else:
+    origin = None
+    if base is not None:
         origin = find_code(name, GROUP, base)
     if origin is None and name in NUMBER_MEASURES:
         fix = "audit the numbers: `fairbench audit FILE --outcome number`; or name another metric"

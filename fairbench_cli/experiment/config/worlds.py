@@ -110,10 +110,9 @@ class WorldSpec:
             for spec in self.mechanisms
         )
         strengths = [strength for strength in map(_strength, filled) if strength is not None]
+        usual = 0.0
         if filled:
             usual = ALL
-        else:
-            usual = 0.0
         return CellWorld(str(self), next(iter(strengths), usual) + 0.0, filled)
 
     def __str__(self) -> str:

@@ -78,9 +78,8 @@ class JournalHeader(BaseModel):
     def name(self) -> str:
         """Return a name for the file that no other process anywhere gives; by time of its start."""
         started = re.sub(r"[^0-9T]", "", self.started)
-        if self.shard is None:
-            shard = ""
-        else:
+        shard = ""
+        if self.shard is not None:
             shard = f"-shard-{self.shard.replace('/', '-of-')}"
         return f"{started}-{self.host}-{self.pid}-{time.time_ns() % 10**9:09d}{shard}.jsonl"
 
@@ -282,9 +281,8 @@ class RepeatLine(BaseModel):
         size = len(self.counts or ())
         counts = {name: _counts(row[name], size) for name in _COUNTS}
         values = {name: _float(value) for name, value in self.values.items()}
-        if self.tuning is None:
-            tuning = None
-        else:
+        tuning = None
+        if self.tuning is not None:
             tuning = self.tuning.curve()
         controls = None
         if self.controls is not None:
@@ -643,10 +641,9 @@ def _walk(
                 else:
                     if n_records or headed:  # another one, where files were copied into one
                         files.append(JournalFile(name, header, n_records, headless))
+                    header = None
                     if isinstance(entry, JournalHeader):
                         header = entry
-                    else:
-                        header = None
                     headless = header is None
                     n_records = 0
                 if not isinstance(entry, JournalHeader):

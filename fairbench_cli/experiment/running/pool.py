@@ -408,9 +408,8 @@ class LocalPool:
             text = file.read(MOST_PRINTED).decode("utf-8", "replace").rstrip("\n")
             file.truncate(0)
         if self.log is not None:
+            ellipsis = ""
             if size > MOST_PRINTED:
                 ellipsis = f"\n… and {size - MOST_PRINTED} more bytes"
-            else:
-                ellipsis = ""
             with self.log.open("ab") as log:
                 log.write(f"== {job.task}\n{text}{ellipsis}\n".encode())

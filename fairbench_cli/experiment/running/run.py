@@ -357,9 +357,8 @@ def compute(
     datasets = [dataset for dataset in prepared.datasets if dataset.name in sources]
     populations = {dataset.name: populate(dataset, prepared.config, networks) for dataset in datasets}
     tasks = (Task(cell, repeat, populations[cell.source]) for cell, repeat in prepared.todo())
-    if prepared.shard is None:
-        shard = None
-    else:
+    shard = None
+    if prepared.shard is not None:
         shard = str(prepared.shard)
     header = journal.new_header(versions_of_numbers(prepared.config), shard, mixed=prepared.mixed)
     records_file = journal.Journal(prepared.folder / "journal", header)

@@ -157,10 +157,9 @@ class SelectionBias:
     def words(self) -> str:
         """What it does, as a phrase without a full stop."""
         who = in_words(self.affected_group, self.given, self.outcomes)
+        policy = ""
         if self.by:
             policy = f", unless their {levels_in_words(self.by)}"
-        else:
-            policy = ""
         return f"{percent(self.drop)} of {who} are left out of the record{policy}"
 
     def check(self, data: DataRoles) -> Iterator[Problem]:

@@ -568,9 +568,8 @@ def _estimate(
     mean, *ends = (told(value) for value in (estimate.mean, estimate.low, estimate.high))
     if math.isnan(mean):
         return TableCell("–")
-    if math.isnan(ends[0]):
-        fine = ""
-    else:
+    fine = ""
+    if not math.isnan(ends[0]):
         fine = f"[{', '.join(signed(end, digits, '') for end in sorted(ends))}]"
     return TableCell(signed(mean, digits, plus), fine, mean)
 
@@ -580,10 +579,9 @@ def _estimate(
 
 def title_of(setting: RunSetting, answer: RunAnswer, *, with_beta: bool = True) -> str:
     """Return the name of a setting: "adult, β = 0.5: women against men"."""
+    at_beta = ""
     if with_beta and answer.has_betas:
         at_beta = f", β = {setting.beta:g}"
-    else:
-        at_beta = ""
     return f"{place_of(setting, answer)}{at_beta}: {setting.deprived} against {setting.favoured}"
 
 

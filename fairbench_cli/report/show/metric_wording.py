@@ -171,10 +171,9 @@ class MetricWording:
         'of women against men, phi is 0.050'
         """
         number = self.format(value)
+        label = ""
         if self.rate:
             label = RATES[self.rate].label
-        else:
-            label = ""
         event = EVENTS.get(self.rate, ("", ""))[0].replace("selected", selected)
         if self.form == "points" and not self.is_signed:
             return f"the {label}s of {deprived} and {favoured} are {number} points apart"
