@@ -100,10 +100,7 @@ def fit_design(
         When there are no rows, or their weights sum to 0.
     """
     weights = training_weights(sample)
-    if include_protected:
-        features = sample.features
-    else:
-        features = sample.features.without(*sample.protected)
+    features = sample.visible(include_protected=include_protected)
     tables = []
     for column in features.columns:
         if column.kind == "number" or (column.kind == "bins" and bins == "number"):
@@ -125,10 +122,7 @@ def training_weights(sample: Sample) -> Floats:
     ValueError
         When there are no rows, or their weights sum to 0.
     """
-    if sample.weights is None:
-        weights = np.ones(len(sample))
-    else:
-        weights = sample.weights
+    weights = sample.row_weights
     if weights.sum() <= 0:
         raise ValueError("there is nothing to train on: no rows, or no row with a weight")
     return weights
@@ -269,10 +263,7 @@ def fit_encoder(sample: Sample, encoding: Encoding, *, include_protected: bool) 
     ValueError
         When there are no rows, or their weights sum to 0.
     """
-    if include_protected:
-        features = sample.features
-    else:
-        features = sample.features.without(*sample.protected)
+    features = sample.visible(include_protected=include_protected)
     design = None
     if encoding in ONE_HOT and any(column.kind == "number" for column in features.columns):
         scale = encoding != "unscaled"

@@ -11,7 +11,7 @@ from fairbench_cli.base.files import make_folder, write_text
 from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.cli import console, options
 from fairbench_cli.cli.options import AllTables, DataDir, Set, config_path
-from fairbench_cli.cli.studies import DESIGN_NAMES, compare_table, of_table, split_pairs
+from fairbench_cli.cli.studies import DESIGN_NAMES, compare_table, flag_of, of_table, split_pairs
 from fairbench_cli.experiment.config.outputs import TABLES, TestLabels
 from fairbench_cli.papers.registry import PAPERS, find_paper
 
@@ -213,45 +213,35 @@ def compare(
     ] = None,
 ) -> int:
     """Compare runs with a paper's published values, two runs, or what a table of published repeats holds."""
-    about_runs = {"--paper": paper, "--table": table, "--tolerance": tolerance, "--fail-under": fail_under}
-    about_tables = {
-        "--design": design,
-        "--claims": claims,
-        "--train-share": train_share,
-        "--folds": folds,
-        "--baseline": baseline,
-        "--columns": columns,
-        "--values": values,
-        "--better": better,
-        "--stand-in": stand_in,
-        "--fail-on": fail_on,
-        "--same": margin,
-        "--family": family,
-        "--mann-whitney": mann_whitney or None,
+    about_papers = {"--table": table, "--tolerance": tolerance, "--fail-under": fail_under}
+    reading = {
+        "design": design,
+        "train_share": train_share,
+        "folds": folds,
+        "columns": split_pairs(columns, "--columns"),
+        "values": [name for names in values or () for name in names.split(",")],
+    }
+    judging = {
+        "baseline": baseline,
+        "better": split_pairs(better, "--better"),
+        "stand_in": split_pairs(stand_in, "--stand-in"),
+        "margin": margin,
+        "family": family,
+        "mann_whitney": mann_whitney or None,
     }
     is_table = any(path.is_file() for path in results) or design is not None or claims is not None
-    idle = about_runs if is_table else about_tables
+    if is_table:
+        nouns = ("runs", "a table of repeats")
+        idle = {"--paper": paper} | about_papers
+    else:
+        nouns = ("a table of repeats", "runs")
+        about_tables = reading | judging | {"claims": claims, "fail_on": fail_on}
+        idle = {flag_of(name): value for name, value in about_tables.items() if value not in ({}, [])}
     for flag, value in idle.items():
         if value is not None:
-            nouns = ("runs", "a table of repeats") if is_table else ("a table of repeats", "runs")
             raise user_error(f"it is about {nouns[0]}", f"leave it out for {nouns[1]}", flag)
     if is_table:
-        reading = {
-            "design": design,
-            "train_share": train_share,
-            "folds": folds,
-            "columns": split_pairs(columns, "--columns"),
-            "values": [name for names in values or () for name in names.split(",")],
-        }
-        judging = {
-            "baseline": baseline,
-            "only": only,
-            "better": split_pairs(better, "--better"),
-            "stand_in": split_pairs(stand_in, "--stand-in"),
-            "margin": margin,
-            "family": family,
-            "mann_whitney": mann_whitney or None,
-        }
+        judging["only"] = only
         stated = {name: value for name, value in judging.items() if value is not None and value != {}}
         return compare_table(results, reading, stated, claims, fail_on, output)
     from fairbench_cli.document.markdown import markdown
@@ -259,8 +249,7 @@ def compare(
     from fairbench_cli.papers.pages import comma_separated, comparison_document, side_by_side_document
 
     if paper is None:
-        options_given = {"--table": table, "--tolerance": tolerance, "--fail-under": fail_under}
-        for flag, value in options_given.items():
+        for flag, value in about_papers.items():
             if value is not None:
                 fix = f"add --paper {next(iter(PAPERS))}"
                 raise user_error("it is about a paper, and none is named", fix, flag)

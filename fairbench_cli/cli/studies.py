@@ -23,6 +23,11 @@ def of_table(help_: str, name: str = "", **settings: Any) -> Any:
     return typer.Option(*names, help=help_, rich_help_panel=PANEL, **settings)
 
 
+def flag_of(name: str) -> str:
+    """Return the option of a parameter of `fb.compare`."""
+    return SPELLED.get(name, f"--{name.replace('_', '-')}")
+
+
 def split_pairs(texts: Sequence[str] | None, flag: str) -> dict[str, str]:
     """Return names and values of texts such as ``technique=method,repeat=seed``.
 
@@ -75,7 +80,7 @@ def compare_table(
         raise user_error(f"it is not known whether something is {fail_on}", fix, "--fail-on")
     if claims is not None:
         for name in judging:
-            flag = SPELLED.get(name, f"--{name.replace('_', '-')}")
+            flag = flag_of(name)
             raise user_error("a claim says that itself", f"leave {flag} out with --claims", flag)
     tables = [path for path in paths if not path.is_dir()]
     runs = [path for path in paths if path.is_dir()]

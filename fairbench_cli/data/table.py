@@ -226,6 +226,19 @@ class Sample:
             f"favourable by {self.attribute}: {rates}>"
         )
 
+    @property
+    def row_weights(self) -> Floats:
+        """The weight of each row: 1 where they have none."""
+        if self.weights is None:
+            return np.ones(len(self))
+        return self.weights
+
+    def visible(self, *, include_protected: bool) -> Table:
+        """Return the features that a classifier sees."""
+        if include_protected:
+            return self.features
+        return self.features.without(*self.protected)
+
     def take(self, rows: Rows) -> "Sample":
         """Return the given rows, in the order given; a row may be taken several times."""
         weights = None

@@ -199,17 +199,13 @@ class Trial:
 
     def fit(self, train: Sample) -> Fitted:
         """Fit to a training sample as a repeat does, always with the same seeds."""
-        component = self.spec.build(self.kind)
+        chosen = component = self.spec.build(self.kind)
         if self.kind is CLASSIFIERS:
-            chosen = component
+            component = NoIntervention()
         else:
             chosen = Tree()
-        if self.kind is CLASSIFIERS:
-            technique = NoIntervention()
-        else:
-            technique = component
         classifier = Classifier(chosen, self.include_protected, seed=SEED)
-        return check_fitted(technique.fit(train, classifier, np.random.default_rng(SEED)))
+        return check_fitted(component.fit(train, classifier, np.random.default_rng(SEED)))
 
     def ask(self, train: Sample, test: Sample, *, copied: bool = True) -> Reply:
         """Fit and predict, on copies of the rows; all that comes out is checked as in a run."""
@@ -359,16 +355,12 @@ def _changes_nothing(trial: Trial) -> None:
 
 
 def _bytes(rows: Sample) -> dict[str, bytes]:
-    if rows.weights is None:
-        weights = np.empty(0)
-    else:
-        weights = rows.weights
-    row_bytes = {
+    return {
         "features.codes": rows.features.codes.tobytes(),
         "y": rows.y.tobytes(),
         "s": rows.s.tobytes(),
+        "weights": rows.row_weights.tobytes(),
     }
-    return row_bytes | {"weights": weights.tobytes()}
 
 
 def _one_group(trial: Trial) -> None:

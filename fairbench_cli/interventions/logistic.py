@@ -104,10 +104,7 @@ class TrainingRows:
 
 def training_rows(sample: Sample, design: Design) -> TrainingRows:
     """Return the rows of a sample, equal ones merged; rows without weight are left out."""
-    if sample.weights is None:
-        weights = np.ones(len(sample))
-    else:
-        weights = sample.weights
+    weights = sample.row_weights
     weighted_rows = np.flatnonzero(weights > 0)
     codes = sample.features.codes[:, [sample.features.index(column.name) for column in design.columns]]
     first_rows, group = distinct_rows(

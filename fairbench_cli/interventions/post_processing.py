@@ -54,10 +54,7 @@ def scores_of(model: Any, sample: Sample) -> Floats:
 def points_of(sample: Sample, scores: Floats) -> list[thresholds.GroupPoints]:
     """Return the points of the deprived and of the favoured: what each threshold on the scores accepts."""
     of_group = [np.flatnonzero(sample.s == group) for group in (0, 1)]
-    if sample.weights is None:
-        weights = np.ones(len(sample))
-    else:
-        weights = sample.weights
+    weights = sample.row_weights
     return [thresholds.group_points(scores[rows], sample.y[rows], weights[rows]) for rows in of_group]
 
 

@@ -129,11 +129,7 @@ class Reweighing:
         before = cells.weight_sums(train)
         w = cell_weights(before)
         # An empty cell has no weight, and no row that needs it.
-        if train.weights is None:
-            old = np.ones(len(train))
-        else:
-            old = train.weights
-        weighted = replace(train, weights=old * np.nan_to_num(w)[train.s, train.y])
+        weighted = replace(train, weights=train.row_weights * np.nan_to_num(w)[train.s, train.y])
         facts = {f"w{s}{y}": float(w[s, y]) for s, y in CELLS} | discriminations(train, weighted)
         empty = cells.empty_cells(before, expected(before))
         return settled(classifier.fit(weighted), facts, degraded=empty)

@@ -57,8 +57,7 @@ class TwoNaiveBayes:
             When a group has no rows.
         """
         require_both_groups(train)
-        hidden = () if classifier.include_protected else train.protected
-        features = train.features.without(*hidden)
+        features = train.visible(include_protected=classifier.include_protected)
         tables = log_ratios(replace(train, features=features), self.beta)
         ratio = sum_of_ratios(tables, features.codes, train.s)
         states = moves(train, ratio, self.delta, self.alpha)
@@ -129,10 +128,7 @@ def moves(train: Sample, ratio: Floats, delta: float, alpha: float) -> Iterator[
     delta, alpha : float
         See `TwoNaiveBayes`.
     """
-    if train.weights is None:
-        weights = np.ones(len(train))
-    else:
-        weights = train.weights
+    weights = train.row_weights
     mass = weight_sums(train)
     positives = float(mass[:, 1].sum())
     totals = mass.sum(axis=1).tolist()
