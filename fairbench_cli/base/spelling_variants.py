@@ -98,7 +98,7 @@ def find_abbreviations(values: Iterable[str]) -> list[tuple[str, str]]:
     [('F', 'Female')]
     >>> find_abbreviations(["fem", "Female", "m", "Male"])
     [('fem', 'Female'), ('m', 'Male')]
-    >>> find_abbreviations(["no", "not sure", "low", "lowest", "a", "all"])
+    >>> find_abbreviations(["no", "not sure", "low", "lowest", "a", "All groups"])
     []
     """
     all_values = list(values)
@@ -115,7 +115,8 @@ def find_abbreviations(values: Iterable[str]) -> list[tuple[str, str]]:
 def _may_be_short_for(short: str, value: str) -> bool:
     """Return whether a value begins with a letter, or with few letters that are no word of their own."""
     long = value.casefold()
-    if not short.isalpha() or not long.startswith(short.casefold()) or long in TOTALS:
+    is_total = not TOTALS.isdisjoint(long.split())
+    if not short.isalpha() or not long.startswith(short.casefold()) or is_total:
         return False
     if len(short) == 1:
         return len(value) > 1

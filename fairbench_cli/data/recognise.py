@@ -96,13 +96,14 @@ _REPEAT = frozenset(
 # What a word of a column's or a value's name begins with, or is ($), where it says that somebody was refused
 # something or is taken for a bad risk, accents left out.
 _REFUSAL = re.compile(
-    r"den(y|ied|ial)$|reject|refus|declin(ed?|es)$|terminated$|dismiss|laidoff$|fired$|evict|expel|expul|revok|"
+    r"den(y|ied|ial)$|reject|refus|declin(ed?|es)$|terminated$|dismiss|fired$|evict|expel|expul|revok|"
     r"detain|jail|imprison|default(s|ed)?$|delinquen|bankrupt|fraud|recid|(re)?arrest|crim(e|inal)|violen|"
     r"offen[cs]e|convict|churn|abgelehnt|ablehnung|absage$|entlassen|gekundigt|kundigung|betrug|ruckfall|"
     r"afgewezen|afwijzing|geweigerd|ontslagen|wanbetal|rejet|licencie(e|ment)?$|impaye|"
     r"deneg|rechaz|despedid|moros[oa]$|impago|recusad|rejeitad|nega[dt][oa]$|demitid|inadimpl|"
-    r"rifiut|respint|licenziat|insolven|odrzuc|odmow|.*(拒|违约|落选|不採用)"
+    r"avslag|avvis|nekad|afslag|afvist|rifiut|respint|licenziat|insolven|odrzuc|odmow|.*(拒|违约|落选|不採用)"
 )
+_TOGETHER = re.compile(r"(charged?|laid|written)off$|noshow$")  # the same of several words, written as one
 # The same of other bad things, of which to be told may also help.
 _HARM = re.compile(
     r"disease|sick$|illness|death|died$|dead$|mortal|readmi|fail|dropout$|bad$|risky$|ausfall$|.*不合格"
@@ -254,9 +255,15 @@ def named_like_refusals(text: str) -> bool:
     [True, True, True, True, True, True, True]
     >>> [named_like_refusals(text) for text in ("not denied", "disease", "determined", "declining")]
     [False, False, False, False]
+    >>> [named_like_refusals(text) for text in ("not_hired", "charged_off", "no_show", "hired", "show_off")]
+    [True, True, True, False, False]
     """
     tokens = _plain_words(text)
-    return _DENIED.isdisjoint(tokens) and any(map(_REFUSAL.match, tokens))
+    if _TOGETHER.search("".join(tokens)):
+        return True
+    if _DENIED.isdisjoint(tokens):
+        return any(map(_REFUSAL.match, tokens))
+    return any(map(_GOOD.match, tokens)) and _NOTHING_GOOD.isdisjoint(tokens)
 
 
 def named_like_gains(text: str) -> bool:

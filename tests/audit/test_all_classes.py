@@ -10,6 +10,7 @@ import pytest
 import fairbench_cli as fb
 from fairbench_cli.audit.api import AuditResult
 from fairbench_cli.audit.show.formats import FORMATS
+from fairbench_cli.base.errors import UserError
 
 CLASSES = {
     "score": "found",
@@ -134,3 +135,15 @@ def test_what_is_taken_together_is_said() -> None:
     audit = fb.audit(frame, **alone, metrics="accuracy").report
     assert {row.decision for row in audit.disparities} == {"binary"}
     assert not any("class" in note for note in audit.notes)
+
+
+@pytest.mark.parametrize("spellings", ["merge", {"found": "merge"}, {"found": "keep"}])
+def test_a_class_in_two_spellings_is_one_or_two(spellings: Any) -> None:
+    frame = diagnoses()
+    frame.loc[:9, "found"] = frame.found[:10].str.upper()
+    with pytest.raises(UserError, match="differ in capitals only") as stopped:
+        fb.audit(frame, **CLASSES, metrics="accuracy")
+    assert "favourable" not in str(stopped.value)
+    found = frame.found if spellings == {"found": "keep"} else frame.found.str.lower()
+    row = line_of(fb.audit(frame, **CLASSES, metrics="accuracy", spellings=spellings))
+    assert row.value == pytest.approx((found == frame.true)[frame.group == "b"].mean())

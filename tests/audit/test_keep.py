@@ -2,6 +2,8 @@
 
 import json
 import random
+import shlex
+from itertools import pairwise
 
 import pandas as pd
 import pytest
@@ -102,3 +104,41 @@ def test_looking_at_a_file_counts_the_rows_that_are_kept():
     looked = fb.look(FRAME, keep={"status": ["hired", "refused"]})
     assert not [remark for remark in looked.remarks if remark.kind == "missing"]
     assert "keep" in looked.options()
+
+
+@pytest.mark.parametrize(
+    ("keep", "kept"),
+    [
+        ("status=(missing)", lambda frame: frame.status == ""),
+        ("status=hired,(missing)", lambda frame: frame.status.isin(["hired", ""])),
+    ],
+)
+def test_rows_without_a_value_are_kept_by_that_name(keep, kept):
+    frame = FRAME.assign(score=1 - (FRAME.age > 40), status=FRAME.status.where(FRAME.age % 3 > 0, ""))
+    assert counted(fb.audit(frame, attribute="sex", keep=keep)) == counted(
+        fb.audit(frame[kept(frame)], attribute="sex")
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ({"keep": "age=20-60"}, lambda frame: frame.age.between(20, 60)),
+        ({"keep": "status!=withdrawn"}, lambda frame: frame.status != "withdrawn"),
+        ({"exclude": "status=withdrawn"}, lambda frame: frame.status != "withdrawn"),
+        ({"score": "grade", "threshold": 2}, lambda frame: frame.status != "withdrawn"),
+    ],
+)
+def test_the_line_that_keeps_other_rows_works_when_it_is_pasted(tmp_path, capsys, options, kept):
+    path = tmp_path / "a.csv"
+    grade = (FRAME.age % 4).astype(str).where(FRAME.status != "withdrawn", "not graded")
+    frame = FRAME.assign(score=1 - (FRAME.age > 40), grade=grade)
+    frame.to_csv(path, index=False)
+    typed = [text for key, value in options.items() for text in (f"--{key}", str(value))]
+    assert run(["audit", str(path), "-a", "sex", *typed]) == 2
+    words = shlex.split(capsys.readouterr().err.partition("fix: ")[2])
+    flags = [value for flag, value in pairwise(words) if flag == "--keep"]
+    remaining = {key: value for key, value in options.items() if key not in ("keep", "exclude")}
+    audited = fb.audit(path, attribute="sex", keep=flags, **remaining)
+    expected = frame[kept(frame)].assign(grade=lambda rows: pd.to_numeric(rows.grade, errors="coerce"))
+    assert counted(audited) == counted(fb.audit(expected, attribute="sex", **remaining))

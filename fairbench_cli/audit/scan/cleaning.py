@@ -4,6 +4,7 @@ Each is an expression in the place of a column or of the table, so that rows sti
 cannot be read with certainty is left as it is, and refused where it is needed.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -15,7 +16,15 @@ from fairbench_cli.audit.scan.readings import NumberBins, bin_sql
 from fairbench_cli.audit.scan.roles import find_column, find_usual_label
 from fairbench_cli.audit.scan.source import FEW_COLUMNS, Source, in_batches
 from fairbench_cli.audit.scan.spellings import count_rows_of_values, describe_merge, merge_values
-from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, suggest, user_error
+from fairbench_cli.base.errors import (
+    Flag,
+    MessageText,
+    Problem,
+    UserError,
+    format_value,
+    suggest,
+    user_error,
+)
 from fairbench_cli.base.safe_text import format_count, format_percent, join_names
 from fairbench_cli.data.number_writing import (
     PLAIN,
@@ -30,6 +39,8 @@ from fairbench_cli.data.recognise import are_dates, is_date
 
 WITHOUT = "without "  # how the reason begins why rows that lack something are left out
 MOST_GROUPS_LISTED = 6
+MOST_KEPT = 12  # values that a line lists
+_ENDS = re.compile(r"([0-9]+(?:[.][0-9]+)?) ?(?:-|\.\.|–|to) ?([0-9]+(?:[.][0-9]+)?)")
 FEW_ROWS = 20  # in which signs of numbers are looked for
 OLDEST = 130  # years of age
 PERIODS = {
@@ -146,6 +157,10 @@ def _keep_rows(source: Source, config: AuditConfig, *, is_baseline: bool, is_who
         column_name = name if side is None else side.name
         if is_baseline and column_name not in source.column_index:
             continue
+        if column_name.endswith("!") and column_name not in source.column_index:
+            name = column_name[:-1].rstrip()
+            problem = "rows are kept by the values that they have, not by others"
+            raise user_error(problem, keep_all_but(source, name, values), Flag("keep"))
         column = find_column(source, column_name, "keep")
         if side is not None:
             if source_with_numbers.row(f"SELECT 1 FROM predictions WHERE {sql.word(column)} LIMIT 1"):
@@ -159,7 +174,7 @@ def _keep_rows(source: Source, config: AuditConfig, *, is_baseline: bool, is_who
                 condition += f" OR {of_value or 'false'}"
                 if not of_value and is_whole and not is_baseline:
                     problem = f"no {column_name} is {format_value(value)}"
-                    fix = suggest(value, count_rows_of_values(source, column))
+                    fix = _advise_kept(value, column_name, count_rows_of_values(source, column))
                     problems.append(Problem(problem, fix, Flag("keep")))
             reason = f"whose {column_name} is not {' or '.join(values)}"
         conditions.append(f"({condition})")
@@ -177,9 +192,31 @@ def _keep_rows(source: Source, config: AuditConfig, *, is_baseline: bool, is_who
     return replace(source, kept=" AND ".join(conditions) or "true")
 
 
+def keep_all_but(source: Source, name: str, values: Sequence[str]) -> MessageText:
+    """Return the line that keeps the rows with all other values of a column, where these are few."""
+    column = find_column(source, name, "keep")
+    others = sorted(set(count_rows_of_values(source, column)).difference(values))
+    if MISSING not in values and source.rows(f"SELECT 1 FROM predictions WHERE {sql.blank(column)} LIMIT 1"):
+        others.append(MISSING)
+    if 0 < len(others) <= MOST_KEPT and not any("," in value for value in others):
+        return ("name those that stay: ", Flag("keep", f"{name}={','.join(others)}"))
+    return ("name those that stay with ", Flag("keep"))
+
+
+def _advise_kept(value: str, name: str, rows: Mapping[str, int]) -> MessageText:
+    """Return how to keep rows whose value no row has: of two numbers, those between them."""
+    ends = _ENDS.fullmatch(value)
+    if ends:
+        low, high = Flag("keep", f"{name}>={ends[1]}"), Flag("keep", f"{name}<={ends[2]}")
+        return ("those between: ", low, " ", high)
+    return suggest(value, rows)
+
+
 def _condition_of_value(source: Source, column: int, value: str) -> str:
     """Write in SQL that a cell has a value, as text or else as a number; empty where none has it."""
     conditions = [f"coalesce(trimmed_{column} = {sql.quoted(value)}, false)"]
+    if value == MISSING:
+        conditions.append(f"coalesce(trimmed_{column} , '') = ''")  # as `_keep_rows` replaces it
     writing = find_writing([value])
     if isinstance(writing, NumberWriting):
         conditions.append(f"coalesce(number_{column} = {float(writing.to_plain(value))!r}, false)")

@@ -228,15 +228,21 @@ def _each_row_once(source: Source) -> Source:
 
 def refuse_scores(source: Source, column: int) -> None:
     """Refuse scores that are not finite numbers up to `LARGEST`, whole ones below `WHOLE`."""
-    refuse_no_numbers(
-        source,
-        column,
-        sql.no_number(column),
-        f"{{column}} has {{value}}, not a finite number up to {sql.LARGEST} (a whole one below 2^53), in "
-        "{count}",
-        "write numbers with a decimal point (0.5, not 0,5), ranks in the place of whole ones that large, or "
-        "leave those rows out",
+    bad = sql.no_number(column)
+    advice = "write numbers with a decimal point (0.5, not 0,5), ranks in the place of whole ones that large"
+    problem = f"not a finite number up to {sql.LARGEST} (a whole one below 2^53), in {{count}}"
+    fix: MessageText = f"{advice}, or leave those rows out"
+    rows = _each_row_once(source)
+    numbers = (
+        f"floor(min(number_{column})), coalesce(bool_or(({bad}) AND number_{column} IS NOT NULL), false)"
     )
+    least, has_large = rows.row(f"SELECT {numbers} FROM predictions WHERE {rows.kept}")
+    if least is not None and not has_large:
+        fix = (
+            f"{advice}, or leave those rows out: ",
+            Flag("keep", f"{source.columns[column]}>={min(least, 0):g}"),
+        )
+    refuse_no_numbers(source, column, bad, f"{{column}} has {{value}}, {problem}", fix)
     _refuse_missing(source, column)
 
 

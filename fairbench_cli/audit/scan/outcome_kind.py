@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 from fairbench_cli.audit.config import DEFAULT, LEAST_CHANGE, WORSE, AuditConfig, OutcomeKind
 from fairbench_cli.audit.options import TAKES_ROWS
@@ -10,6 +11,7 @@ from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, find_usual_l
 from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.base.errors import Flag, MessageText, Problem, UserError, format_value, user_error
 from fairbench_cli.base.safe_text import join_names
+from fairbench_cli.base.spelling_variants import find_spelling_variants
 from fairbench_cli.data.number_writing import find_named_value
 from fairbench_cli.data.recognise import named_like_weights, tell_whole_numbers
 
@@ -201,6 +203,9 @@ def _with_classes(source: Source, config: AuditConfig) -> AuditConfig:
     if len(values) <= FEWEST_LEVELS:
         problem = f"{name} has {len(values)} values, and one class against the rest is a decision"
         raise user_error(problem, ("name the good one: ", Flag("favourable", "VALUE")), OUTCOME)
+    if config.spelling(source.columns[column]) != "keep":
+        seconds = chain.from_iterable(twins.values[1:] for twins in find_spelling_variants(values))
+        values = sorted(set(values).difference(seconds))
     return config.model_copy(update={"favourable": tuple(sorted(values))})
 
 

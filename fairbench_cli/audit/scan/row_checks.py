@@ -18,6 +18,7 @@ import numpy as np
 
 from fairbench_cli.audit.config import MISSING, Ties
 from fairbench_cli.audit.scan import sql
+from fairbench_cli.audit.scan.cleaning import keep_all_but
 from fairbench_cli.audit.scan.readings import PERCENT, Cut, Ints, SplitTies
 from fairbench_cli.audit.scan.roles import MOST_VALUES
 from fairbench_cli.audit.scan.scan import CountedRows, group_name
@@ -67,6 +68,7 @@ def check_rows(rows: CountedRows) -> list[str]:
         Where that can only be a mistake.
     """
     _refuse_several_models(rows)
+    _refuse_values_of_no_group(rows)
     notes = _describe_totals(rows)
     _refuse_same_people(rows)
     if not rows.binary:
@@ -94,6 +96,17 @@ def _refuse_several_models(rows: CountedRows) -> None:
         raise user_error(
             f"model_id has several values ({listed})", fix, rows.source.name, assumed=(each_model,)
         )
+
+
+def _refuse_values_of_no_group(rows: CountedRows) -> None:
+    """Refuse groups to leave out of a column that is not audited: rows go by those that stay."""
+    values_of = defaultdict(list)
+    for name, _, value in (text.partition("=") for text in rows.config.exclude):
+        if name in rows.source.column_index and name not in rows.roles.attributes:
+            values_of[name].append(value)
+    for name, values in values_of.items():
+        problem = f"{format_value(name)} is not audited, and groups are left out of what is"
+        raise user_error(problem, keep_all_but(rows.source, name, values), Flag("exclude"))
 
 
 def _refuse_same_people(rows: CountedRows) -> None:
