@@ -18,13 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from fairbench_cli import __version__
-from fairbench_cli.base.errors import (
-    UserError,
-    find_nearest,
-    format_value,
-    join_problems,
-    spell_together,
-)
+from fairbench_cli.base.errors import UserError, find_nearest, format_value, join_problems, spell_together
 from fairbench_cli.base.safe_text import SPELLINGS, format_path, printable
 from fairbench_cli.cli import (
     audit,

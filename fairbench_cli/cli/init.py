@@ -56,8 +56,7 @@ def init(
         str | None, typer.Option(help="Between cells: one character, tab or space.", show_default="guessed")
     ] = None,
     encoding: Annotated[
-        str | None,
-        typer.Option(help="Of a text that is not UTF-8: latin-1, cp1252 (of Windows), utf-16."),
+        str | None, typer.Option(help="Of a text that is not UTF-8: latin-1, cp1252 (of Windows), utf-16.")
     ] = None,
     card: Annotated[
         Path | None, typer.Option(help="Where to write the card.", show_default="DATA.yaml, next to the data")
@@ -265,9 +264,7 @@ def _separator(name: str | None) -> str | None:
     separator = SEPARATOR_NAMES.get(name or "", name)
     if separator is not None and len(separator) != 1:
         raise user_error(
-            f'"{name}" is not one character',
-            f"write one, or: {', '.join(SEPARATOR_NAMES)}",
-            "--separator",
+            f'"{name}" is not one character', f"write one, or: {', '.join(SEPARATOR_NAMES)}", "--separator"
         )
     return separator
 

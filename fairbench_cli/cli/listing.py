@@ -61,10 +61,7 @@ def list_names(
     ] = None,
     everything: Annotated[
         bool,
-        typer.Option(
-            "--all",
-            help="All metrics and parameters, and what serves only to reproduce a paper.",
-        ),
+        typer.Option("--all", help="All metrics and parameters, and what serves only to reproduce a paper."),
     ] = False,
     long: Annotated[
         bool, typer.Option("--long", help="Of metrics, all there is to know: a small encyclopaedia.")

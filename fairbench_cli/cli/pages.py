@@ -35,11 +35,7 @@ HEAD = (
     "X(g) / X(r). π = P(ŷ=+), π₀ = P(y=+), α = P(ḡ), d = P(ŷ=+|ḡ) − P(ŷ=+|g), n(s) the rows of a group.",
 )
 
-UNITS = {
-    "outcome": "in units of the outcome",
-    "share": "a share from 0 to 1",
-    "none": "without a unit",
-}
+UNITS = {"outcome": "in units of the outcome", "share": "a share from 0 to 1", "none": "without a unit"}
 
 DIRECTIONS = {
     "higher": "higher is better",

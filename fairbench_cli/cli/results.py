@@ -134,8 +134,7 @@ def compare(
         list[str] | None, typer.Option(help="With --paper: some of its tables only: --table 2,3")
     ] = None,
     only: Annotated[
-        list[str] | None,
-        typer.Option(help="Compare some cells only: --only classifier=c45"),
+        list[str] | None, typer.Option(help="Compare some cells only: --only classifier=c45")
     ] = None,
     tolerance: Annotated[
         float | None,
@@ -156,8 +155,7 @@ def compare(
         ),
     ] = None,
     design: Annotated[
-        str | None,
-        of_table(f"How its repeats hang together: {', '.join(DESIGN_NAMES)}.", show_default=False),
+        str | None, of_table(f"How its repeats hang together: {', '.join(DESIGN_NAMES)}.", show_default=False)
     ] = None,
     train_share: Annotated[
         float | None, of_table("Of the rows, that a split trains on: 0.7", show_default=False)

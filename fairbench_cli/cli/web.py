@@ -51,10 +51,4 @@ def web(
         console.talk(
             "Everybody in the network who has the address reads what is done here; nothing is encrypted."
         )
-    serve(
-        listener,
-        names,
-        opens=browser,
-        most_bytes=int(max_size * GIGABYTE),
-        tell=console.talk,
-    )
+    serve(listener, names, opens=browser, most_bytes=int(max_size * GIGABYTE), tell=console.talk)

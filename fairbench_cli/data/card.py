@@ -8,13 +8,7 @@ from os.path import isfile
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.files import shipped_folder, shipped_names
@@ -231,8 +225,7 @@ class Card(FileModel):
         default=None, description="A column that says for how many people a row of the file stands."
     )
     copies: Literal["keep", "drop"] = Field(
-        default="keep",
-        description="What becomes of rows that equal another one in all columns used.",
+        default="keep", description="What becomes of rows that equal another one in all columns used."
     )
     columns: dict[str, ColumnCard] = Field(default_factory=dict)
     other_columns: Literal["nominal", "drop"] = "nominal"

@@ -147,8 +147,7 @@ def read_card_files(card: Card, located: LocatedFiles, *, all_columns: bool = Tr
         return replace(
             read,
             frame=_repeat_by_count(
-                card,
-                _drop_copies(card, _recode_unknown(card, _select_kept_rows(card, _recode(card, cells)))),
+                card, _drop_copies(card, _recode_unknown(card, _select_kept_rows(card, _recode(card, cells))))
             ),
         )
     except Misfit as misfit:

@@ -648,11 +648,7 @@ def _key(layout: GroupLayout) -> Iterator[list[str]]:
     """Yield what the marks mean, line by line, each around the foot of its texts."""
     end = SIDE + SAMPLE
     middle = SIDE + SAMPLE / 2
-    quantiles = [
-        _spread_line(SIDE, end),
-        _quartile_box(middle - 9, middle + 9),
-        _median_tick(middle - 2),
-    ]
+    quantiles = [_spread_line(SIDE, end), _quartile_box(middle - 9, middle + 9), _median_tick(middle - 2)]
     text = "10 to 90 % of the rows, the middle half, the median"
     yield [move_down(-4, *quantiles), text_element("tick", end + 6, 0, text)]
     ends = f"M{format_numbers(SIDE, -3)}v6M{format_numbers(end, -3)}v6"

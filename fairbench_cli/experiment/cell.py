@@ -27,12 +27,7 @@ from fairbench_cli.data.table import (
 )
 from fairbench_cli.experiment.config.components import classifier_parameters, own_parameters
 from fairbench_cli.experiment.config.metrics import on_record
-from fairbench_cli.experiment.controls import (
-    ControlCounts,
-    control_seed,
-    count_controls,
-    make_training_rows,
-)
+from fairbench_cli.experiment.controls import ControlCounts, control_seed, count_controls, make_training_rows
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.decisions import PredictedRows, RowsPlace, order_of_rows, pack_rows, packed
 from fairbench_cli.experiment.plan import Cell

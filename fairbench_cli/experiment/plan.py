@@ -453,10 +453,7 @@ _KINDS = {"prior shift": "prior shift", "mixture": "a mixture", LABEL_BIAS: LABE
 
 
 def bias_in_words(
-    sources: Sequence[Mapping[str, Any]],
-    called: Callable[[str], str] = str,
-    *,
-    shipped: bool = False,
+    sources: Sequence[Mapping[str, Any]], called: Callable[[str], str] = str, *, shipped: bool = False
 ) -> str:
     """Say which bias β is, of what a plan says about data sets; empty where it is not known or is none.
 

@@ -81,13 +81,7 @@ class Mistreatment:
 
 
 def problem(
-    x: Floats,
-    y: Labels,
-    s: Labels,
-    weights: Floats,
-    constraint: Constraint,
-    l2: float,
-    average: Average,
+    x: Floats, y: Labels, s: Labels, weights: Floats, constraint: Constraint, l2: float, average: Average
 ) -> tuple[Mistreatment, Rates]:
     """Return the problem of Zafar et al. (2017), and which rates it can constrain.
 

@@ -171,11 +171,7 @@ def describe_fit_quality(name: str, measured: FitQuality) -> Section:
                 [classifier, trained_on, _spread_cell(outcome.accuracy), _spread_cell(outcome.gap)]
             )
     decisions = plain_table(
-        "classifiers",
-        ["classifier", "trained on", "accuracy", "gap"],
-        decision_rows,
-        2,
-        grouped=True,
+        "classifiers", ["classifier", "trained on", "accuracy", "gap"], decision_rows, 2, grouped=True
     )
     rate_rows: list[list[str | TableCell]] = []
     for attribute, rates in measured.base_rates.items():

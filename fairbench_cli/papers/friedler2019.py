@@ -48,12 +48,7 @@ PUBLISHED = _as_published(MEASURES)
 PUBLISHED_BINARY = _as_published(MEASURES_BINARY)
 """`MEASURES` and `MEASURES_BINARY` with the rules that the published numbers were computed by."""
 
-CLASSIFIERS = {
-    "SVM": "svm",
-    "GaussianNB": "naive-bayes",
-    "LR": "logistic-regression",
-    "DecisionTree": "tree",
-}
+CLASSIFIERS = {"SVM": "svm", "GaussianNB": "naive-bayes", "LR": "logistic-regression", "DecisionTree": "tree"}
 
 _UNTUNED: Conditions = {"tune": (None,)}
 _DI_METRICS = (

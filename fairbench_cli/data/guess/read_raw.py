@@ -27,13 +27,7 @@ from fairbench_cli.data.files import (
     split_lines,
 )
 from fairbench_cli.data.load import MOST_PEOPLE
-from fairbench_cli.data.number_writing import (
-    GAPS,
-    GAPS_AMONG_NUMBERS,
-    PLAIN,
-    NumberDoubt,
-    find_writing,
-)
+from fairbench_cli.data.number_writing import GAPS, GAPS_AMONG_NUMBERS, PLAIN, NumberDoubt, find_writing
 from fairbench_cli.data.recognise import COUNTS
 from fairbench_cli.data.table_edges import find_cut, find_table, has_header
 

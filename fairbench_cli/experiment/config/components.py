@@ -10,14 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    GetPydanticSchema,
-    ValidationError,
-    ValidationInfo,
-    WithJsonSchema,
-)
+from pydantic import AfterValidator, Field, GetPydanticSchema, ValidationError, ValidationInfo, WithJsonSchema
 
 from fairbench_cli.base.errors import ArgumentError, Problem, UserError, format_value, spell, suggest
 from fairbench_cli.base.parameters import Parameters, convert_value, inspect_parameters, value_converter

@@ -557,8 +557,7 @@ class ExperimentConfig(FileModel):
         "have rows.",
     )
     figures: Annotated[tuple[FigureName, ...], Several("figure", alone=False)] = Field(
-        default=(),
-        description=f"{', '.join(f'`{name}`' for name in FIGURES)}.",
+        default=(), description=f"{', '.join(f'`{name}`' for name in FIGURES)}."
     )
     figure_formats: FigureFormats = Field(
         default=DEFAULT_FIGURE_FORMATS,

@@ -211,10 +211,7 @@ class _Tuning(BaseModel):
         """Return it as it was."""
         size = len(self.counts[self.chosen] or ())
         nothing = np.full((size, 2, 2), np.nan)
-        counts = _counts(
-            [nothing if table is None else table for table in self.counts],
-            size,
-        )
+        counts = _counts([nothing if table is None else table for table in self.counts], size)
         assert counts is not None  # noqa: S101 - the chosen candidate has some
         return Curve(self.chosen, tuple(map(_float, self.values)), counts)
 

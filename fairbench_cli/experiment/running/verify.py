@@ -165,11 +165,7 @@ def verify(
             if dataset.name in sources:
                 population = populate(dataset, config_used, scratch)
                 populations[dataset.name] = replace(
-                    population,
-                    sweep=swept,
-                    keeps_scores=scores,
-                    predictions=stored_rows,
-                    controls=controls,
+                    population, sweep=swept, keeps_scores=scores, predictions=stored_rows, controls=controls
                 )
         networks = list(changed_networks(folder / "networks", scratch))
     tasks = [Task(pairs[key], repeat, populations[pairs[key].source]) for key, repeat in picked]

@@ -502,10 +502,7 @@ _SETTING_COLUMNS = ["world", "representation", "classifier", "classifier_paramet
 
 
 def _find_settings(
-    context: _Context,
-    cells: Sequence[dict[str, Any]],
-    compared: str,
-    data: DatasetRepeats | None,
+    context: _Context, cells: Sequence[dict[str, Any]], compared: str, data: DatasetRepeats | None
 ) -> Iterator[RunSetting]:
     """Yield the settings of a data set, an attribute and the groups compared, in the order of its cells.
 

@@ -449,11 +449,7 @@ def collect_cells(
             if journal_cell.on_recorded:
                 # Its decisions, and its counts at other acceptance rates, are of true labels alone.
                 record = replace(
-                    record,
-                    counts=record.recorded,
-                    scores=record.recorded_scores,
-                    swept=None,
-                    decisions=None,
+                    record, counts=record.recorded, scores=record.recorded_scores, swept=None, decisions=None
                 )
             repeats_by_cell[i][repeat] = record
             status[i, repeat] = record.status

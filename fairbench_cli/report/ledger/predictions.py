@@ -173,11 +173,7 @@ def _read_frame(
         "row": rows.row.astype("int32"),
     }
     columns |= levels
-    columns |= {
-        "label": rows.label.astype("int8"),
-        "decision": rows.decision.astype("int8"),
-        "score": score,
-    }
+    columns |= {"label": rows.label.astype("int8"), "decision": rows.decision.astype("int8"), "score": score}
     return pd.DataFrame(columns)
 
 

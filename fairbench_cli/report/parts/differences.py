@@ -30,12 +30,7 @@ from fairbench_cli.report.ledger.run_ledger import records_by_row
 from fairbench_cli.report.parts.part import RunPart
 from fairbench_cli.report.show.page_charts import RULE_TEXTS, draw_forest_legend
 from fairbench_cli.report.show.page_slots import PagePanels
-from fairbench_cli.report.show.tables import (
-    TableCells,
-    block_technique_beta,
-    lay_out_blocks,
-    tests_in_words,
-)
+from fairbench_cli.report.show.tables import TableCells, block_technique_beta, lay_out_blocks, tests_in_words
 from fairbench_cli.report.show.versus import versus_document
 
 FOREST_CAPTION = (

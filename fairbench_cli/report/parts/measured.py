@@ -98,11 +98,7 @@ def _rate_cell(rate: float) -> TableCell:
 
 MEASURED = RunPart(
     "measured",
-    frames={
-        "groups": groups_on_all_labels,
-        "results": results_on_all_labels,
-        "summary": summary_of_metrics,
-    },
+    frames={"groups": groups_on_all_labels, "results": results_on_all_labels, "summary": summary_of_metrics},
     tables={
         "discrimination-accuracy": paper_table,
         "over-underestimation": paper_table,

@@ -21,7 +21,5 @@ def network_sections(run: RunResults, _page_panels: PagePanels) -> Iterator[Sect
 
 
 NETWORKS = RunPart(
-    "networks",
-    figures={"network": "report.show.figures.network:draw"},
-    sections=network_sections,
+    "networks", figures={"network": "report.show.figures.network:draw"}, sections=network_sections
 )

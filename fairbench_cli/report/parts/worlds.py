@@ -187,8 +187,5 @@ def worlds_sections(run: RunResults, _page_panels: PagePanels) -> Iterator[Secti
 
 
 WORLDS = RunPart(
-    "worlds",
-    frames={"worlds": worlds_frame},
-    tables={"worlds": worlds_table},
-    sections=worlds_sections,
+    "worlds", frames={"worlds": worlds_frame}, tables={"worlds": worlds_table}, sections=worlds_sections
 )

@@ -293,8 +293,7 @@ def caption(run: RunResults, texts: set[str]) -> tuple[str, ...]:
     if plan.has_worlds:
         bias = ", with the bias that is named; β: the strength of its first mechanism"
     lines = [
-        f"Means of {repeats}. Training sets: sampled from the Bayesian network of "
-        f"{networks}, {origin}{bias}.",
+        f"Means of {repeats}. Training sets: sampled from the Bayesian network of {networks}, {origin}{bias}."
     ]
     # 3. Test rows.
     if plan.config.test == "network":

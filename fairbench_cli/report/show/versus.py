@@ -20,13 +20,7 @@ from fairbench_cli.report.ledger.columns import ACCURACY, FindingColumn
 from fairbench_cli.report.ledger.population_tests import BASES
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.ledger.run_ledger import DIFFERENCE, DISTANCE, NO_RECORD, Estimate, Record
-from fairbench_cli.report.show.answer_text import (
-    capitalise,
-    column_cell,
-    first_short,
-    join_places,
-    title_of,
-)
+from fairbench_cli.report.show.answer_text import capitalise, column_cell, first_short, join_places, title_of
 from fairbench_cli.report.show.answer_worlds import RESULTS, describe_repeats, result_of
 from fairbench_cli.report.show.metric_wording import MetricWording, wording_of
 from fairbench_cli.report.show.tables import tests_in_words
@@ -128,10 +122,7 @@ def _has_value(comparison: TechniqueComparison) -> bool:
 
 
 def _compare(
-    run: RunResults,
-    setting: RunSetting,
-    answer: RunAnswer,
-    differences: Mapping[int, Record],
+    run: RunResults, setting: RunSetting, answer: RunAnswer, differences: Mapping[int, Record]
 ) -> Iterator[TechniqueComparison]:
     """Yield the comparisons of a setting, of the techniques that have a difference to the baseline."""
     for finding in setting.all_findings:
