@@ -380,10 +380,7 @@ def verify(
         results, cells=cells, seed=seed, config=options_given, data_dir=data_dir, jobs=jobs or default_jobs()
     )
     for name, n in verification.unnamed.items():
-        noun = "repeat"
-        if n > 1:
-            noun = "repeats"
-        repeats = f"{n} finished {noun}"
+        repeats = format_count(n, "finished repeat")
         console.talk(f"{repeats} left out: {name} is no code of fairbench's; name its config: --config")
     for line in _lines(verification):
         console.say(line)

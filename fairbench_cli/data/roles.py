@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import TYPE_CHECKING, Literal
 
 from fairbench_cli.base.errors import Problem, UserError, format_value, suggest
-from fairbench_cli.base.safe_text import join_names
+from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.base.spelling_variants import MOST_NAMED, find_spelling_variants
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.yaml_document import KeyPath
@@ -207,7 +207,7 @@ def format_counts(values: Iterable[str], rows: Mapping[str, int]) -> str:
     >>> print(format_counts(["yes", "yes\u200b"], {"yes": 3, "yes\u200b": 1}))
     "yes" (3 rows) and "yes\u200b" (1 row)
     """
-    clauses = [f"{_quote(value)} ({rows[value]:,} row{'' if rows[value] == 1 else 's'})" for value in values]
+    clauses = [f"{_quote(value)} ({format_count(rows[value], 'row')})" for value in values]
     if len(clauses) > MOST_NAMED:
         return join_names(clauses, MOST_NAMED)
     return " and ".join(filter(None, [", ".join(clauses[:-1]), clauses[-1]]))

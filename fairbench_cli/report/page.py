@@ -271,7 +271,7 @@ def describe_run(run: RunResults) -> str:
                     status_of_repeat[cell["key"], repeat] = status
     facts = [
         " × ".join(factors),
-        f"{config.repeats} repeat{'s' if config.repeats > 1 else ''} of each",
+        f"{format_count(config.repeats, 'repeat')} of each",
         f"{len(status_of_repeat)} of {plan.size} done",
     ]
     for status, n_repeats in Counter(status_of_repeat.values()).items():

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from fairbench_cli.base.safe_text import format_percent
+from fairbench_cli.base.safe_text import format_count, format_percent
 from fairbench_cli.data.card import UNKNOWN, Card
 from fairbench_cli.data.checks.rows import Finding, Mask, RawRows
 from fairbench_cli.data.load import Dataset, load
@@ -73,7 +73,7 @@ def _check_few_rows(rows: RawRows, roles: Roles, sides: tuple[Mask, Mask]) -> It
         for outcome, having in (("favourable", rows.favourable), ("unfavourable", ~rows.favourable)):
             count = int((side & having & rows.complete).sum())
             if count < FEW:
-                problem = f"has {count} {group} row{'' if count == 1 else 's'} with {outcome} {roles.label}"
+                problem = f"has {format_count(count, f'{group} row')} with {outcome} {roles.label}"
                 fix = f"below {FEW}, error rates of a group are guesses: merge levels or get more rows"
                 yield rows.finding("few-rows", name, problem, fix, *key_path)
 

@@ -24,6 +24,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
 
 from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.experiment.cell import Curve, Repeat, Status
 from fairbench_cli.experiment.controls import TWINS, ControlCounts
 from fairbench_cli.experiment.decisions import ROWS, RowsPlace, crc_of_rows
@@ -495,16 +496,14 @@ def damage_in_words(damages: Sequence[Damage], then: str = "their repeats are co
     """
     unknown = "the versions of the repeats under it are not known"
     lines = []
-    for kind, after, header in (("line", then, False), ("header", unknown, True)):
+    for noun, after, header in (("line", then, False), ("header", unknown, True)):
         damages_of_kind = [str(damage) for damage in damages if damage.header == header]
         if damages_of_kind:
-            noun = kind
-            if len(damages_of_kind) > 1:
-                noun += "s"
             listing = damages_of_kind[:DAMAGES_SHOWN]
             if len(damages_of_kind) > DAMAGES_SHOWN:
                 listing.append("…")
-            lines.append(f"{len(damages_of_kind)} damaged {noun}: {', '.join(listing)}; {after}")
+            n_damaged = format_count(len(damages_of_kind), f"damaged {noun}")
+            lines.append(f"{n_damaged}: {', '.join(listing)}; {after}")
     return lines
 
 

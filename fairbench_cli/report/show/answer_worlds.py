@@ -7,6 +7,7 @@ labels and gains on true ones, both shown, is an artefact of the record.
 
 import math
 
+from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.model import TableCell
 from fairbench_cli.measures.counts import PAIR
 from fairbench_cli.report.ledger.answer import (
@@ -100,7 +101,7 @@ def _describe_failure(finding: TechniqueFinding, *, brief: bool) -> str:
     n_more = len(finding.failures) - 1
     more = ""
     if n_more:
-        more = f" (and {n_more} more {'reason' if n_more == 1 else 'reasons'})"
+        more = f" (and {format_count(n_more, 'more reason')})"
     if status != finding.no_value_reason:
         text = reason_words.get(status, status)
     return f"{text} in {n} of {finding.n_repeats} repeats, {reason}{more}"

@@ -183,29 +183,24 @@ def headline_of(name: str, comparisons: Sequence[TechniqueComparison], answer: R
     sentences = []
     if len(others) == 1:
         sentences.append(_sentence_on_one(name, next(iter(others)), techniques, answer))
-    of_all = f"{n_all} comparisons" if n_all > 1 else "1 comparison"
-    if not n_smaller and not n_larger:
-        sentences.append(f"{capitalise(name)} is not shown to differ from other techniques in {of_all}.")
-        return first_short(sentences)
-    if n_smaller == n_all:
-        sentences.append(f"{capitalise(name)} leaves a smaller gap than other techniques in all {of_all}.")
-        return first_short(sentences)
-    if n_larger == n_all:
-        sentences.append(f"{capitalise(name)} leaves a larger gap than other techniques in all {of_all}.")
-        return first_short(sentences)
+    of_all = format_count(n_all, "comparison")
     text = f"Against other techniques {name} leaves"
-    if not n_larger:
-        sentences.append(f"{text} a smaller gap in {n_smaller} of {of_all}, and nowhere a larger one.")
-        return first_short(sentences)
-    if not n_smaller:
-        sentences.append(f"{text} a larger gap in {n_larger} of {of_all}, and nowhere a smaller one.")
-        return first_short(sentences)
-    text += f" a smaller gap in {n_smaller} of {of_all}, a larger one in {n_larger}"
-    n_open = n_all - n_smaller - n_larger
-    if n_open:
-        text += f"; in {n_open} none is shown to be smaller"
-    sentences.append(f"{text}.")
-    return first_short(sentences)
+    if not n_smaller and not n_larger:
+        text = f"{capitalise(name)} is not shown to differ from other techniques in {of_all}"
+    elif n_smaller == n_all:
+        text = f"{capitalise(name)} leaves a smaller gap than other techniques in all {of_all}"
+    elif n_larger == n_all:
+        text = f"{capitalise(name)} leaves a larger gap than other techniques in all {of_all}"
+    elif not n_larger:
+        text += f" a smaller gap in {n_smaller} of {of_all}, and nowhere a larger one"
+    elif not n_smaller:
+        text += f" a larger gap in {n_larger} of {of_all}, and nowhere a smaller one"
+    else:
+        text += f" a smaller gap in {n_smaller} of {of_all}, a larger one in {n_larger}"
+        n_open = n_all - n_smaller - n_larger
+        if n_open:
+            text += f"; in {n_open} none is shown to be smaller"
+    return first_short([*sentences, f"{text}."])
 
 
 def _sentence_on_one(
