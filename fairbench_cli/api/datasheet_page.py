@@ -226,10 +226,9 @@ def _rates_table(
     expected: Mapping[str, float] | None = None,
 ) -> TextTable:
     """Return rows and rates of groups, with those that are known of the data."""
+    everybody = math.nan
     if sheet.everybody:
         everybody = sheet.everybody.rows
-    else:
-        everybody = math.nan
     columns: dict[str, Callable[[GroupRate], TableCell]] = {
         "level": lambda group: TableCell(group.group),
         "group": lambda group: TableCell(group.side or ""),

@@ -159,12 +159,11 @@ class RunFrames:
 
         with house_style():
             drawn = DRAW[name].load()(results)
+        chosen = None
         if of is not None:
             chosen = of
         elif len(drawn) == 1:
             chosen = next(iter(drawn))
-        else:
-            chosen = None
         if not drawn:
             raise ArgumentError(
                 Problem(f"there is nothing to draw in the figure {name}", "look at .failures")

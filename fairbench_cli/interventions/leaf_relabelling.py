@@ -158,10 +158,9 @@ def _best_split(
             best_index = -1
         if best_index >= 0 and value[best_index] > best.value + LEAST:
             cut = int(cuts[best_index])
+            threshold = np.nan
             if cut >= 0:
                 threshold = column.values[cut]
-            else:
-                threshold = np.nan
             best = _Split(float(value[best_index]), j, branches.shape[1], cut, threshold)
     return best
 

@@ -308,9 +308,8 @@ def judge(
         numbers["mann_whitney"] = _words(direction, p_ranks, np.full(len(frame), np.nan))
     sides = {metric: side_in_words(ideal) for metric, ideal in ideals.items()}
     frame = frame.assign(**numbers)
-    if design.kind == "unpaired":
-        correlation = np.nan
-    else:
+    correlation = np.nan
+    if design.kind != "unpaired":
         correlation = float(frame["correlation"].median())
     return StudyComparisons(
         frame=frame,
