@@ -144,12 +144,8 @@ def read_card_files(card: Card, located: LocatedFiles, *, all_columns: bool = Tr
     cells = _join_files(card, files)
     read = ReadFiles(card, files, cells, cells)
     try:
-        return replace(
-            read,
-            frame=_repeat_by_count(
-                card, _drop_copies(card, _recode_unknown(card, _select_kept_rows(card, _recode(card, cells))))
-            ),
-        )
+        kept = _recode_unknown(card, _select_kept_rows(card, _recode(card, cells)))
+        return replace(read, frame=_repeat_by_count(card, _drop_copies(card, kept)))
     except Misfit as misfit:
         raise UserError(*read.to_problems(misfit)) from None
 
@@ -220,20 +216,16 @@ def _join_files(card: Card, files: Sequence[TextCells]) -> pd.DataFrame:
     if missing:
         where = " and ".join(file.path.name for file in files)
         file_columns = list(first_file.names)
+        fix = ""
+        if len(file_columns) == 1:
+            fix = "check `separator`: every row of the file is a single cell"
+            separator = guess_separator(file_columns + list(frame[file_columns[0]][:100]))
+            if separator != card.separator:
+                fix += f"; separator: {format_value(separator)} would fit"
         problems = []
         for name, key_path in missing.items():
-            single = "check `separator`: every row of the file is a single cell"
-            if len(file_columns) == 1:
-                found_in = guess_separator(file_columns[:1] + list(frame[file_columns[0]][:100]))
-            else:
-                found_in = card.separator
-            if found_in != card.separator:
-                single += f"; separator: {format_value(found_in)} would fit"
-            if len(file_columns) > 1:
-                fix = suggest(name, file_columns)
-            else:
-                fix = single
-            problems.append(Problem(f'{where} has no column "{name}"', fix, card.where(*key_path)))
+            problem = f'{where} has no column "{name}"'
+            problems.append(Problem(problem, fix or suggest(name, file_columns), card.where(*key_path)))
         raise UserError(*problems)
     return frame
 

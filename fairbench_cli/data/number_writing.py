@@ -304,14 +304,10 @@ def find_obstacle(cell: str) -> tuple[str, str] | None:
     >>> [find_obstacle(cell)[0] for cell in ("[0.45 0.55]", "63.3k")], find_obstacle("high")
     (['two numbers in a cell, as predict_proba gives', 'a letter stands for thousands'], None)
     """
-    return next(
-        (
-            (hindrance, advice)
-            for pattern, hindrance, advice in _OBSTACLES
-            if _compiled(pattern).fullmatch(cell)
-        ),
-        None,
-    )
+    for pattern, hindrance, advice in _OBSTACLES:
+        if _compiled(pattern).fullmatch(cell):
+            return hindrance, advice
+    return None
 
 
 def spellings_of_value(text: str) -> tuple[str, ...]:

@@ -173,9 +173,7 @@ def has_header(rows: list[list[str]]) -> bool:
         return True
     if len(set(filled)) < len(filled):
         return False
-    n_unique = 0
-    for cell, column in zip(first_row, columns, strict=False):
-        n_unique += cell not in column
+    n_unique = sum(cell not in column for cell, column in zip(first_row, columns, strict=False))
     return n_unique > len(first_row) / 2
 
 

@@ -86,11 +86,10 @@ def find_missing_cells(rows: RawRows) -> Iterator[MissingCells]:
             becomes = f'level "{MISSING}"'
         elif how is not None:
             becomes = f"{how} of all rows: {compute_filling(rows.card, rows.cells[name][rows.complete], how)}"
+        elif rows.card.missing_rows == "drop":
+            becomes = "row left out"
         else:
-            if rows.card.missing_rows == "drop":
-                becomes = "row left out"
-            else:
-                becomes = "levels as they are"
+            becomes = "levels as they are"
         shares: dict[str, dict[Side, float]] = {
             attribute: {"deprived": float(gap[deprived].mean()), "favoured": float(gap[favoured].mean())}
             for attribute, (deprived, favoured) in sides.items()
@@ -180,10 +179,7 @@ def check_rows(rows: RawRows) -> CardCheck:
             found_traps[trap] = shown_by
         elif trap.kind != "lost-group":  # two versions show it
             stale.append(_make_stale_trap(rows, index))
-    new: list[Finding] = []
-    for finding in findings:
-        if not any(covers(trap, finding) for trap in card.traps):
-            new.append(finding)
+    new = [finding for finding in findings if not any(covers(trap, finding) for trap in card.traps)]
     warnings = [finding for finding in new if finding.used]
     n_used = len(rows.features) + 1
     return CardCheck(
