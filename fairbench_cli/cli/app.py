@@ -176,9 +176,8 @@ def _usage(error: typer.BadParameter, arguments: list[str]) -> str:
 
         problem = AuditConfig.removed.get(flag.removeprefix("--"))
         if flag in ("--threshold", "--top-k", "--top-share"):
-            values = [value for option, value in pairwise(arguments) if option == flag]
-            values += [word.removeprefix(f"{flag}=") for word in arguments if word.startswith(f"{flag}=")]
-            problem = next(filter(None, (explain_cut(flag[2:], value) for value in values)), None)
+            cuts = (explain_cut(flag[2:], value) for value in _values_of(flag, arguments))
+            problem = next(filter(None, cuts), None)
         if problem:
             return str(replace(problem, where=flag))
     message = error.format_message().rstrip(".").replace("Value error, ", "")
@@ -220,13 +219,19 @@ def _repeated_flag(error: typer.BadParameter, arguments: list[str]) -> str:
     from fairbench_cli.base.validation import several_meant
 
     option = getattr(error, "param", None)
-    tokens = list(chain.from_iterable(argument.split("=", 1) for argument in arguments))
-    flags = [flag for flag in getattr(option, "opts", ()) if flag in tokens[:-1]]
-    if not flags or not getattr(option, "multiple", False):
-        return ""
-    values = [tokens[i + 1] for i, word in enumerate(tokens[:-1]) if word == flags[0]]
-    numbers = next(filter(None, map(several_meant, values)), "[]").strip("[]").split(", ")
-    return " ".join(f"{flags[0]} {number}" for number in numbers if number)
+    for flag in option.opts if getattr(option, "multiple", False) else ():
+        meant = next(filter(None, map(several_meant, _values_of(flag, arguments))), None)
+        if meant:
+            return " ".join(f"{flag} {number}" for number in meant.strip("[]").split(", "))
+    return ""
+
+
+def _values_of(flag: str, arguments: list[str]) -> list[str]:
+    """Return what an option is given in a command line: ``--flag value`` and ``--flag=value``."""
+    tokens = chain.from_iterable(
+        argument.split("=", 1) if argument.startswith("--") else [argument] for argument in arguments
+    )
+    return [value for option, value in pairwise(tokens) if option == flag]
 
 
 def _option_in_place_of(error: typer.BadParameter, arguments: list[str]) -> str:
@@ -250,10 +255,7 @@ def _option_in_place_of(error: typer.BadParameter, arguments: list[str]) -> str:
     nearest = find_nearest(flag.removeprefix("--"), keys | options)
     if nearest not in keys:
         return ""
-    tokens = list(chain.from_iterable(argument.split("=", 1) for argument in arguments))
-    value = "VALUE"
-    if flag in tokens[:-1]:
-        value = tokens[tokens.index(flag) + 1]
+    (value, *_) = [*_values_of(flag, arguments), "VALUE"]
     return f"write --set {nearest.replace('-', '_')}={value}"
 
 

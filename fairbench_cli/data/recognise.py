@@ -287,8 +287,7 @@ def named_like_decisions(name: str) -> bool:
     >>> [named_like_decisions(name) for name in ("Years", "Ethnic Group", "hire date", "admissible")]
     [False, False, False, False]
     """
-    tokens = _plain_words(name)
-    return any(_DECISION.match(word) for word in tokens) or named_like_scores(name)
+    return any(map(_DECISION.match, _plain_words(name))) or named_like_scores(name)
 
 
 def named_like_amounts(name: str) -> bool:
@@ -300,8 +299,7 @@ def named_like_amounts(name: str) -> bool:
     >>> [named_like_amounts(name) for name in ("grade", "score", "payer", "Monday", "lsat")]
     [False, False, False, False, False]
     """
-    tokens = _plain_words(name)
-    return any(_AMOUNT.match(word) for word in tokens)
+    return any(map(_AMOUNT.match, _plain_words(name)))
 
 
 def tell_whole_numbers(name: str) -> str:

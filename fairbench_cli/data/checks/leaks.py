@@ -251,21 +251,15 @@ def check_scores(rows: RawRows) -> Iterator[Finding]:
     A near copy is a column of which a score explains 75 %, such as the grade that a decile was made of.
     """
     score_names = [name for name in rows.codes if named_like_scores(name)]
-    for name in rows.codes:
+    for name, mine in rows.codes.items():
         why = ""
+        high = mine > np.median(mine)
         if name in score_names:
             why = "is called like a score or a prediction"
-        mine = rows.codes[name]
-        if not why and mine.max() and score_names and not rows.cells[name].is_unique:
-            high = mine > np.median(mine)
-            alike = (
-                {one: compute_explained_share(rows.codes[one], high) for one in score_names}
-                if high.any()
-                else {}
-            )
-            likest = max(alike, key=lambda likest: alike[likest], default="")
-            why = ""
-            if alike.get(likest, 0) >= COPY:
+        elif score_names and high.any() and not rows.cells[name].is_unique:
+            alike = {one: compute_explained_share(rows.codes[one], high) for one in score_names}
+            likest = max(alike, key=lambda one: alike[one])
+            if alike[likest] >= COPY:
                 why = f"says what {likest} does, which is called like a score"
         if why:
             fix = f"find out who made it, of what and when; after the outcome, or of it: {format_drop(name)}"

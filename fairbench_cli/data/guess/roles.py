@@ -191,11 +191,7 @@ def label_candidates(table: RawCells) -> list[str]:
     """Return the columns that may be the outcome: those of two values, the likeliest names first."""
     two = [name for name in table.cells.columns if table.present_cells(name).nunique() == 2]
     last_column = table.cells.columns[-1]
-
-    def rank(name: str) -> tuple[bool, bool]:
-        return not named_like_labels(name), name != last_column
-
-    return sorted(two, key=rank)
+    return sorted(two, key=lambda name: (not named_like_labels(name), name != last_column))
 
 
 def protected_candidates(table: RawCells, label: str | None) -> list[str]:
