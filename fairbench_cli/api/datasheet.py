@@ -318,8 +318,7 @@ def _group_names(card: Card, attribute: str, levels: dict[str, tuple[str, ...]])
     if role.of:
         return "all others", f"those favoured by {' and '.join(role.of)}"
     roles = card.roles(attribute, levels)
-    has_few_levels = max(len(roles.deprived), len(roles.favoured)) <= MOST_NAMED
-    if has_few_levels:
+    if max(len(roles.deprived), len(roles.favoured)) <= MOST_NAMED:
         return (", ".join(roles.deprived), ", ".join(roles.favoured))
     return ("the deprived", "the favoured")
 

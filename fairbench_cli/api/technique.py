@@ -534,8 +534,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
     def _takes(self) -> Mapping[str, Any] | None:
         """Return the parameters of the technique by name; None where that is not known."""
         if isinstance(self.technique, str):
-            is_registered = self.technique in INTERVENTIONS
-            if is_registered:
+            if self.technique in INTERVENTIONS:
                 return inspect_parameters(INTERVENTIONS[self.technique].load()).types
             return None
         component = self.technique if callable(self.technique) else type(self.technique)

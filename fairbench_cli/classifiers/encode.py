@@ -221,8 +221,7 @@ class Encoder:
     def transform(self, table: Table) -> Any:
         """Return the array of a table that has the columns; raises as `pick` does."""
         if self.encoding == "levels" and NUMBER not in self.level_counts:
-            shared = not table.codes.flags.writeable
-            if shared:
+            if not table.codes.flags.writeable:
                 return _shared_codes(SharedArray(table.codes), table.columns, self.columns)
             return _row_major(table, self.columns)
         features = pick(table, self.columns, numbers=True)

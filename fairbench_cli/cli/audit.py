@@ -318,8 +318,7 @@ def _read_keys(flags: Mapping[str, Any], settings: Sequence[str]) -> dict[str, A
         key = usual_key(name.strip().replace("_", "-"))
         if not sign or not key:
             raise user_error(f"{format_value(setting)} is not KEY=VALUE", "write min-group=50", "--set")
-        is_list = get_origin(kinds.get(key)) is list
-        if is_list:
+        if get_origin(kinds.get(key)) is list:
             value = parse_scalar(text.strip()) if "=" not in text else text.strip()
             keys[key] = list(keys.get(key, [])) + [value]
         elif key in keys:

@@ -40,8 +40,7 @@ def list_cards(data_dir: DataDir = None) -> None:
             locate_files(card, folders)
             state = "here"
         except UserError:
-            all_here = all(find_file(file, folders) for file in card.files)
-            if all_here:
+            if all(find_file(file, folders) for file in card.files):
                 state = "wrong file"
             else:
                 state = "not here"

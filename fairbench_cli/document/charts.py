@@ -222,8 +222,7 @@ def ratio_axis(ratios: Sequence[float], limits: Iterable[float], tau: float) -> 
     for ratio in chain(ratios, limits):
         if math.isfinite(ratio) and ratio > 0:
             farthest = max(farthest, ratio, 1 / ratio)
-    unbounded = any(x == 0 or math.isinf(x) for x in ratios)
-    if unbounded:
+    if any(x == 0 or math.isinf(x) for x in ratios):
         edge = MOST_RATIO
     else:
         edge = min(MOST_RATIO, 1.05 * farthest)

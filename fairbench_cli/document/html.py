@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import write_bytes
@@ -35,7 +35,7 @@ def html(document: Document, *, printed: bool = False) -> str:
     printed : bool
         Whether to leave out what needs a screen.
     """
-    return _render(document, printed=printed, policy=page_policy())
+    return _render(document, printed=printed, policy=page_policy(), bar="", stylesheets=(), scripts=())
 
 
 def render_served_page(
@@ -52,18 +52,12 @@ def render_served_page(
     stylesheets, scripts : sequence of str
         Addresses of what the page loads after its own style and script.
     """
-    return _render(document, bar=bar, stylesheets=stylesheets, scripts=scripts)
+    slots = {"bar": bar, "stylesheets": stylesheets, "scripts": scripts}
+    return _render(document, printed=False, policy="", **slots)
 
 
-def _render(
-    document: Document,
-    *,
-    printed: bool = False,
-    policy: str = "",
-    bar: str = "",
-    stylesheets: Sequence[str] = (),
-    scripts: Sequence[str] = (),
-) -> str:
+def _render(document: Document, **slots: Any) -> str:
+    """Return a page; `slots` are what the template has beside the document and its own files."""
     template, style, script, redraw = page_parts()
     page = template.render(
         document=document,
@@ -72,15 +66,11 @@ def _render(
         tested=document.tested,
         verdicts=VERDICTS,
         isnan=math.isnan,
-        printed=printed,
-        policy=policy,
-        bar=bar,
-        stylesheets=stylesheets,
-        scripts=scripts,
         style=style,
         script=script,
         redraw=redraw,
         data=document.data.replace("<", "\\u003c"),
+        **slots,
     )
     return printable(page.rstrip("\n"), keep="\n") + "\n"
 

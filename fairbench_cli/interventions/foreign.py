@@ -60,9 +60,8 @@ class LibraryRows:
         X = self.encoder.transform(sample.features)
         if hasattr(X, "toarray"):
             return X.toarray()
-        shared = isinstance(X, np.ndarray) and not X.flags.writeable
         # a library may write into what it is given
-        if shared:
+        if isinstance(X, np.ndarray) and not X.flags.writeable:
             return X.copy()
         return X
 
@@ -370,8 +369,7 @@ class ForeignModel:
             return X
         frame = indexed_frame(sample, X)
         # Some read the group from a column, and drop it.
-        reads_column = hasattr(self.thing, "drop_prot_attr")
-        if reads_column:
+        if hasattr(self.thing, "drop_prot_attr"):
             return frame.assign(**{sample.attribute: sample.s})
         return frame
 

@@ -74,8 +74,7 @@ class TrainingRows:
         """Return Xᵀ diag(v) X, shape (width, width)."""
         product = np.zeros((self.width, self.width))
         scaled = np.ascontiguousarray((self.numbers * v[:, np.newaxis]).T)
-        by_hand = len(self.number_places) <= FEW
-        if by_hand:
+        if len(self.number_places) <= FEW:
             square = np.einsum("ji,ik->jk", scaled, self.numbers)
         else:
             square = scaled @ self.numbers

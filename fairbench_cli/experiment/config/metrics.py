@@ -157,8 +157,7 @@ class RequestedRowMetrics:
     def _recorded_as(self, metric: MetricSpec) -> str:
         if metric.origin is not None:
             return f"{metric.name} {metric.origin.version}"
-        of_strata = metric.entry.needs == "strata"
-        if of_strata:
+        if metric.entry.needs == "strata":
             return f"{metric.name} by {CROSS.join(self.strata)}"
         return metric.name
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.safe_text import format_count
@@ -165,32 +166,22 @@ def trim_record(prepared: PreparedRun, record: Repeat, journals: Path) -> Repeat
     journals : Path
         The folder of the journal that the record is from.
     """
+    config = prepared.config
     values = {name: value for name, value in record.values.items() if name in prepared.measured}
-    swept = None
-    if prepared.config.sweep:
-        swept = record.swept
-    scores = None
-    recorded_scores = None
-    if prepared.config.keeps_scores:
-        scores = record.scores
-        recorded_scores = record.recorded_scores
-    rows: bytes | None = None
-    if prepared.config.predictions and record.predictions is not None:
-        rows = _read_packed_rows(record.predictions, journals)
-        if rows is None:
+    trimmed: dict[str, Any] = {"values": values}
+    if not config.sweep:
+        trimmed["swept"] = None
+    if not config.keeps_scores:
+        trimmed |= {"scores": None, "recorded_scores": None}
+    if not config.controls:
+        trimmed["controls"] = None
+    if not config.predictions:
+        trimmed["predictions"] = None
+    elif record.predictions is not None:
+        trimmed["predictions"] = _read_packed_rows(record.predictions, journals)
+        if trimmed["predictions"] is None:
             return None
-    controls = None
-    if prepared.config.controls:
-        controls = record.controls
-    return replace(
-        record,
-        values=values,
-        swept=swept,
-        scores=scores,
-        recorded_scores=recorded_scores,
-        predictions=rows,
-        controls=controls,
-    )
+    return replace(record, **trimmed)
 
 
 def _read_packed_rows(stored_rows: RowsPlace | bytes, journals: Path) -> bytes | None:

@@ -264,8 +264,7 @@ def few_ticks(limits: tuple[float, float], width: float) -> tuple[list[float], l
         if inside and (len(inside) == 1 or ticks[1] - ticks[0] > 1.3 * room):
             break
     labels = [f"{tick:.{digits}f}" for tick in inside]
-    touch = len(inside) > 1 and ticks[1] - ticks[0] <= 1.3 * room
-    if touch:
+    if len(inside) > 1 and ticks[1] - ticks[0] <= 1.3 * room:
         labels = [label.replace("0.", ".", 1) for label in labels]
     return inside, labels
 
