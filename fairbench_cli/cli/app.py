@@ -227,7 +227,7 @@ def _repeated_flag(error: typer.BadParameter, arguments: list[str]) -> str:
 
 
 def _values_of(flag: str, arguments: list[str]) -> list[str]:
-    """Return what an option is given in a command line: ``--flag value`` and ``--flag=value``."""
+    """Return the values of an option in a command line: ``--flag value`` and ``--flag=value``."""
     tokens = chain.from_iterable(
         argument.split("=", 1) if argument.startswith("--") else [argument] for argument in arguments
     )
