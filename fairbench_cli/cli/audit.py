@@ -18,8 +18,12 @@ from fairbench_cli.audit.show.formats import (
     parse_output,
     write_output,
 )
+from fairbench_cli.base.errors import format_value, suggest, user_error
+from fairbench_cli.base.files import make_folder, refuse_overwriting, write_files, write_text
 from fairbench_cli.base.safe_text import format_path
 from fairbench_cli.cli.command import Command
+from fairbench_cli.cli.console import print_document, print_text, talk
+from fairbench_cli.cli.options import results_folder
 
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.audit.compare.report import Report
@@ -201,10 +205,7 @@ def audit(
     from fairbench_cli.audit.config import PLANNED
     from fairbench_cli.audit.finished import is_audit, read_audit
     from fairbench_cli.audit.options import read_config
-    from fairbench_cli.base.errors import format_value, suggest, user_error
     from fairbench_cli.cli.activity import Activity
-    from fairbench_cli.cli.console import talk
-    from fairbench_cli.cli.options import results_folder
     from fairbench_cli.cli.run_command import stoppable
 
     if format_ not in ("console", *FORMATS):
@@ -307,7 +308,6 @@ def _read_keys(flags: Mapping[str, Any], settings: Sequence[str]) -> dict[str, A
     UserError
         For a setting that is no key=value, and a key of one value that is given twice.
     """
-    from fairbench_cli.base.errors import format_value, user_error
     from fairbench_cli.base.validation import usual_key
     from fairbench_cli.base.yaml_document import parse_scalar
 
@@ -335,9 +335,6 @@ def _split_cell(preds: str) -> tuple[str, list[str], int | None]:
 
     ``folder#key=value,repeat=3`` names both.
     """
-    from fairbench_cli.base.errors import user_error
-    from fairbench_cli.cli.options import results_folder
-
     folder, sign, text = preds.partition("#")
     if not sign or Path(preds).exists() or not results_folder(folder).is_dir():
         return preds, [], None
@@ -353,8 +350,6 @@ def _split_cell(preds: str) -> tuple[str, list[str], int | None]:
 
 def _check_outputs(outputs: Sequence[str], kinds: Mapping[str, str]) -> None:
     """Refuse an output of no known format, and one that is named twice."""
-    from fairbench_cli.base.errors import user_error
-
     for output in outputs:
         parse_output(output, kinds)
     paths = [Path(output) for output in outputs]
@@ -377,9 +372,6 @@ def _plan(
     from fairbench_cli.audit.options import read_config
     from fairbench_cli.audit.planning import make_plan
     from fairbench_cli.audit.written_plan import ENDINGS, WRITERS, files_of
-    from fairbench_cli.base.errors import format_value, suggest, user_error
-    from fairbench_cli.base.files import make_folder, refuse_overwriting, write_files, write_text
-    from fairbench_cli.cli.console import print_document, print_text, talk
 
     if format_ not in ("console", *WRITERS):
         fix = suggest(format_, ["console", *WRITERS])
@@ -419,8 +411,6 @@ def _keep_inputs(
     preset: str | None,
 ) -> None:
     """Refuse to overwrite what is read."""
-    from fairbench_cli.base.files import refuse_overwriting
-
     read = [str(path).removeprefix("sqlite:///") for path in inputs if path is not None]
     for output in outputs:
         written = [Path(output)]
@@ -447,8 +437,6 @@ def _names_in_folder(preset: str | None) -> Sequence[str]:
 
 def _write(report: "Report", outputs: Sequence[str], pdf: Path | None, to_db: str | None) -> None:
     """Write what was asked for: folders, files, database tables; name it on standard error."""
-    from fairbench_cli.cli.console import talk
-
     for output in outputs:
         names = write_output(report, output)
         if parse_output(output, list_kinds()) == FOLDER:
@@ -470,7 +458,6 @@ def _print(report: "Report", format_: str, everything: bool) -> None:
     """Print the report in a format."""
     from fairbench_cli.audit.show.document import audit_document, describe_gate
     from fairbench_cli.audit.show.formats import write
-    from fairbench_cli.cli.console import print_document, print_text, talk
 
     if format_ == "console" and everything:
         print_document(audit_document(report, brief=True))

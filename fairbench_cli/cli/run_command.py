@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.cli.console import print_report, talk
 from fairbench_cli.cli.options import AllTables, Config, DataDir, Only, Output, Reuse, Set, ShardOf
 
 if TYPE_CHECKING:  # light when asked for --help
@@ -63,7 +65,6 @@ def run(
     from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
     from fairbench_cli.base.safe_text import format_count
     from fairbench_cli.cli.activity import Activity
-    from fairbench_cli.cli.console import print_report, talk
     from fairbench_cli.cli.plan import list_worlds
     from fairbench_cli.cli.progress import in_words
     from fairbench_cli.experiment.config.read import read_config
@@ -185,7 +186,6 @@ def _local_pool(prepared: "PreparedRun", jobs: int | None) -> Iterator["Pool"]:
     if not prepared.n_left or (one_suffices and not needs_workers(config)):
         yield InlinePool(config.limits)
         return
-    from fairbench_cli.cli.console import talk
     from fairbench_cli.experiment.running.pool import LocalPool
 
     with LocalPool(config, count, talk, log=prepared.folder / LOG) as pool:
@@ -194,8 +194,6 @@ def _local_pool(prepared: "PreparedRun", jobs: int | None) -> Iterator["Pool"]:
 
 def _refuse_flags(flags: Mapping[str, object]) -> None:
     """Raise an error that names the flags that were given and mean nothing to a simulation."""
-    from fairbench_cli.base.errors import Problem, UserError
-
     problems = []
     for flag, value in flags.items():
         if value:
@@ -212,8 +210,6 @@ def _address(backend: str, scheduler: str | None, jobs: int | None) -> str | Non
     UserError
         When an option is missing, or would be of no use.
     """
-    from fairbench_cli.base.errors import user_error
-
     if backend == "local" and scheduler is not None:
         raise user_error("a scheduler is of use to --backend dask only", "add it", "--scheduler")
     if backend == "dask" and scheduler is None:
@@ -290,7 +286,6 @@ def _say_failures(prepared: "PreparedRun") -> bool:
     """Print whose repeats failed and why, most frequent first; return whether there were any."""
     if not prepared.failures:
         return False
-    from fairbench_cli.cli.console import talk
     from fairbench_cli.report.ledger.cell_labels import describe_failures
 
     for line in describe_failures(prepared.plan, prepared.failures):

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from fairbench_cli.cli import options
+from fairbench_cli.cli.console import print_document, talk
 from fairbench_cli.cli.options import Output
 
 
@@ -20,8 +21,6 @@ def simulate(
     ] = None,
 ) -> None:
     """Do what `fairbench run` does with a simulation: the name that it had before."""
-    from fairbench_cli.cli.console import talk
-
     run_simulation(config, output, set_ or ())
     talk(f"`fairbench simulate` is `fairbench run {config}` now; from 0.3 on it is gone")
 
@@ -42,7 +41,6 @@ def run_simulation(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from fairbench_cli.base.files import make_output_folder, write_json
-    from fairbench_cli.cli.console import print_document, talk
     from fairbench_cli.cli.progress import in_words
     from fairbench_cli.experiment.versions import provenance
     from fairbench_cli.simulate.config import read_simulation
