@@ -268,11 +268,11 @@ class DataRoles:
 class Mechanism(Protocol):
     """One bias: a frozen dataclass whose fields are its keys in a config; see `network/mechanisms`."""
 
-    strength: ClassVar[str | None]
+    strength: ClassVar[str | None] = None
     """The field that is its strength, in [0, 1]; None where it has none."""
-    neutral: ClassVar[bool]
+    neutral: ClassVar[bool] = True
     """Whether strength 0 changes nothing."""
-    features: ClassVar[bool]
+    features: ClassVar[bool] = False
     """Whether recorded features may differ from the true ones."""
 
     @property

@@ -21,14 +21,14 @@ from fairbench_cli.network.mechanisms import people
 from fairbench_cli.network.mechanisms.people import Given, Group, Strength, in_words, levels_in_words, percent
 from fairbench_cli.network.model import BayesNet, is_ancestor
 from fairbench_cli.network.query import compute_posterior
-from fairbench_cli.network.world import DataRoles, World
+from fairbench_cli.network.world import DataRoles, Mechanism, World
 
 FAVOURED = "favoured"
 Outcomes = Literal["favourable", "unfavourable", "any"]
 
 
 @dataclass(frozen=True)
-class LabelBias:
+class LabelBias(Mechanism):
     """Flip a share of the recorded outcomes: P(Y' = − | Y = +, deprived) = flip.
 
     Flips do not look at the features, unless `given` says so. With p = P(+ | x, s), the record has
@@ -52,8 +52,6 @@ class LabelBias:
     """
 
     strength: ClassVar[str | None] = "flip"
-    neutral: ClassVar[bool] = True
-    features: ClassVar[bool] = False
 
     flip: Strength
     to: Literal["unfavourable", "favourable"] = "unfavourable"
@@ -107,7 +105,7 @@ class LabelBias:
 
 
 @dataclass(frozen=True)
-class SelectionBias:
+class SelectionBias(Mechanism):
     """Leave a share of some people out of the record: P(included | Y = +, deprived) = 1 − drop.
 
     With odds = p / (1 − p), p = P(+ | x, s), and shares σ₊ of those with the favourable outcome and σ₋ of
@@ -134,8 +132,6 @@ class SelectionBias:
     """
 
     strength: ClassVar[str | None] = "drop"
-    neutral: ClassVar[bool] = True
-    features: ClassVar[bool] = False
 
     drop: Strength
     label: Outcomes | None = None
@@ -196,7 +192,7 @@ class SelectionBias:
 
 
 @dataclass(frozen=True)
-class MeasurementError:
+class MeasurementError(Mechanism):
     """Record a feature wrongly: X' = X with 1 − noise, else a draw from its marginal or another level.
 
     The errors differ by group, and so does what X' says of a person: the ranking within the group is lost,
@@ -227,7 +223,6 @@ class MeasurementError:
     """
 
     strength: ClassVar[str | None] = "noise"
-    neutral: ClassVar[bool] = True
     features: ClassVar[bool] = True
 
     column: Text
@@ -280,7 +275,7 @@ class MeasurementError:
 
 
 @dataclass(frozen=True)
-class HistoricalBias:
+class HistoricalBias(Mechanism):
     """Change a true feature: P'(X | deprived, parents) = (1 − shift) P(X | deprived, parents) + shift · Q.
 
     What follows from X in the network, the outcome too, follows from the changed X; what is recorded is true.
@@ -306,8 +301,6 @@ class HistoricalBias:
     """
 
     strength: ClassVar[str | None] = "shift"
-    neutral: ClassVar[bool] = True
-    features: ClassVar[bool] = False
 
     column: Text
     shift: Strength
@@ -405,7 +398,7 @@ def _of_favoured(
 
 
 @dataclass(frozen=True)
-class OmittedColumn:
+class OmittedColumn(Mechanism):
     """Leave a feature out of the record: nobody sees X, and p(x) is what the other features tell.
 
     Whatever is left of X in the others stays there; a measure that conditions on X cannot be computed. The
@@ -418,9 +411,7 @@ class OmittedColumn:
         The feature. Later mechanisms may look at it: what decides need not be recorded.
     """
 
-    strength: ClassVar[str | None] = None
     neutral: ClassVar[bool] = False
-    features: ClassVar[bool] = False
 
     column: Text
 
@@ -445,7 +436,7 @@ class OmittedColumn:
 
 
 @dataclass(frozen=True)
-class GroupNoise:
+class GroupNoise(Mechanism):
     """Record the other group: S' = S with 1 − noise, else a level of the other group.
 
     Of several levels each is recorded in proportion to how often the record has it, of a joint attribute of
@@ -464,7 +455,6 @@ class GroupNoise:
     """
 
     strength: ClassVar[str | None] = "noise"
-    neutral: ClassVar[bool] = True
     features: ClassVar[bool] = True
 
     noise: Strength
@@ -495,7 +485,7 @@ class GroupNoise:
 
 
 @dataclass(frozen=True)
-class GroupShare:
+class GroupShare(Mechanism):
     """Set a group's share of the record: P(S = deprived | included) = share; all else given S stays.
 
     People of the group that is then too large are left out at random, so that what is lost is rows: base
@@ -513,7 +503,6 @@ class GroupShare:
 
     strength: ClassVar[str | None] = "share"
     neutral: ClassVar[bool] = False
-    features: ClassVar[bool] = False
 
     share: Annotated[float, Field(gt=0, lt=1)]
     of: Literal["deprived", "favoured"] = "deprived"
