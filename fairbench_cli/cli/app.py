@@ -218,7 +218,7 @@ def _repeated_flag(error: typer.BadParameter, arguments: list[str]) -> str:
     """Return an option as often as its value has numbers, such as ``--threshold 0.1,0.5``; else nothing."""
     from fairbench_cli.base.validation import several_meant
 
-    option = getattr(error, "param", None)
+    option: Any = getattr(error, "param", None)
     for flag in option.opts if getattr(option, "multiple", False) else ():
         meant = next(filter(None, map(several_meant, _values_of(flag, arguments))), None)
         if meant:

@@ -2,7 +2,7 @@
 
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -211,15 +211,15 @@ def compare(
     ] = None,
 ) -> int:
     """Compare runs with a paper's published values, two runs, or what a table of published repeats holds."""
-    about_papers = {"--table": table, "--tolerance": tolerance, "--fail-under": fail_under}
-    reading = {
+    about_papers: dict[str, Any] = {"--table": table, "--tolerance": tolerance, "--fail-under": fail_under}
+    reading: dict[str, Any] = {
         "design": design,
         "train_share": train_share,
         "folds": folds,
         "columns": split_pairs(columns, "--columns"),
         "values": [name for names in values or () for name in names.split(",")],
     }
-    judging = {
+    judging: dict[str, Any] = {
         "baseline": baseline,
         "better": split_pairs(better, "--better"),
         "stand_in": split_pairs(stand_in, "--stand-in"),
