@@ -339,9 +339,10 @@ def _without_copies(pairing: _Pairing, column: int) -> _Pairing:
         if n_different > n_persons:
             repeated = f"SELECT {person} AS person FROM {view} GROUP BY 1 HAVING count(*) > 1"
             (example,) = file.row(f"SELECT min(person) FROM ({repeated})")
+            copies = format_count(n_rows - n_persons, "row")
             problem = (
-                f"{name} repeats in {called}: {format_count(n_rows - n_persons, 'row')} with that of an earlier "
-                f"one, first {format_value(example)}, and other cells"
+                f"{name} repeats in {called}: {copies} with that of an earlier one, first "
+                f"{format_value(example)}, and other cells"
             )
             raise user_error(problem, _advise_identifier(pairing, once=True), file.name)
         copies = format_count(n_rows - n_persons, "row")
