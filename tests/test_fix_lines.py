@@ -56,6 +56,7 @@ PAY = table(**PEOPLE | {"score": list(range(20_000, 90_000, 973))})
 LEVELS = table(**PEOPLE | {"score": ["low", "high", "medium", "low", "high"], "label": ["low", "high"]})
 GRADES = table(**PEOPLE | {"score": [1, 2, 3, 4, 5, 6], "label": [2, 3]})
 WORDS = table(**PEOPLE | {"score": ["x", "y"], "label": ["x", "y"]})
+COUNTED = "sex,score,Anzahl\nf,1,20\nf,0,40\nm,1,50\nm,0,45\n"
 BORN = table(**PEOPLE, birth_date=[f"19{50 + i}-03-0{1 + i % 9}" for i in range(41)])
 UNNAMED = {"who": "P{i}", **PEOPLE}
 SHEET = [row.split(",") for row in PLAIN.split()]
@@ -302,6 +303,7 @@ AUDITS = {
         "audit p.ndjson -a doc",
         {"p.ndjson": '{"score": 1, "doc": {"sex": "f"}}\n{"score": 0, "doc": {"sex": "m"}}\n' * 30},
     ),
+    "a table of counts": audits_of("p.csv", COUNTED),
     "a mistyped label": audits_of("p.csv", PLAIN, "--label", "lable"),
     "two values of decisions": audits_of(
         "p.csv", PLAIN, "--favourable", "1", "--favourable", "0", score="race"

@@ -91,6 +91,7 @@ ASKED_BY_KEY = {
         "no column holds groups that can be compared",
         "cut a number into groups, or take a column for one",
     ),
+    "counts": ("", "count so many people for each row, or take each row for one person"),
     "model-column": (
         "the rows are of several models",
         "each is audited apart, or keep those of one in the file",
@@ -107,6 +108,8 @@ TEXT_OF_KEY = {
     "favourable": "{value} is the good one",
     "bins": "cut it",
     "model-column": "audit each model apart",
+    "counts": "count people by {value}",
+    "exclude": "leave out {value}",
 }
 
 
@@ -818,6 +821,11 @@ def _remark_of(draft: _Draft, problem: Problem) -> Remark:
         elif flag == OPEN_SCORE:
             for candidate in draft.decisions[:MOST_REMEDIES]:
                 remedies.append(_remedy_of(Flag("score", candidate.column)))
+        elif flag.key == "counts":
+            others = [name for name, seen in draft.columns.items() if _may_be_groups(seen) and name != column]
+            groups = [name for name in others if name not in (draft.score, draft.config.label)]
+            remedies.append(_remedy_of(flag, proposed=True))
+            remedies.append(Remedy("each row is one person", {"attribute": groups}))
         elif flag.key in TEXT_OF_KEY and flag.value not in ("VALUE", "COLUMN"):
             remedies.append(_remedy_of(flag, proposed=True))
     asked = _without_options(problem, flags)

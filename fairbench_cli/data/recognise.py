@@ -29,6 +29,8 @@ _PEOPLE = re.compile(
 
 COUNTS = ("freq", "frequency", "count", "counts")
 """What a column is called that says how many people a row stands for."""
+_COUNT = frozenset((*COUNTS, "n", "anzahl", "häufigkeit", "effectif", "nombre", "aantal", "cantidad"))
+_COUNT |= {"people", "persons", "headcount"}
 
 _WORD_OF_WEIGHT = r"(?:weights?|wghts?|wgts?|wts?)"
 _WHOSE_WEIGHT = (
@@ -417,6 +419,15 @@ def named_like_scores(name: str) -> bool:
     [False, False, False, False]
     """
     return _SCORE.search(name) is not None or _CAMEL.search(name) is not None
+
+
+def named_like_counts(name: str) -> bool:
+    """Return whether a column is called as if it said how many people a row stands for.
+
+    >>> [named_like_counts(name) for name in ("Count", "n", "Anzahl", "Number of people", "country", "sex")]
+    [True, True, True, True, False, False]
+    """
+    return not _COUNT.isdisjoint(split_words(name))
 
 
 def named_like_totals(text: str, *, in_full: bool = False) -> bool:

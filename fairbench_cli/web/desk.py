@@ -18,10 +18,11 @@ ROLES = {
     "attribute": "a group to compare",
     "weight": "a weight",
     "cluster": "rows that belong together",
+    "counts": "how many people a row stands for",
     "unused": "not used",
 }
 """What a column may be taken for, in words."""
-SINGLE = ("score", "label", "weight")
+SINGLE = ("score", "label", "weight", "counts")
 USED = ("score", "label", "attribute", "weight", "cluster", "model", "slice", "id", "counts")
 OTHER_ROLES = {
     "date": "a date",
@@ -29,7 +30,6 @@ OTHER_ROLES = {
     "model": "a model",
     "slice": "what splits the rows",
     "id": "who it is",
-    "counts": "how many people a row stands for",
 }
 ALLOWED = frozenset(
     (
@@ -449,6 +449,7 @@ _CHOSEN = {
     "as_of": "the day of ages",
     "encoding": "encoding",
     "exclude": "left out",
+    "counts": "how many people a row stands for",
     "table": "sheet or table",
 }
 

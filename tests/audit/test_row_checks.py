@@ -355,3 +355,24 @@ def test_a_threshold_of_another_scale_than_the_scores_stops(case: str) -> None:
 )
 def test_a_threshold_within_the_scores_does_not(scores: Any) -> None:
     assert fb.audit(people(400, score=scores), threshold=0.5).report.rows == 400
+
+
+@pytest.mark.parametrize("name", ["Count", "n", "Anzahl", "people"])
+def test_a_table_of_counts_is_no_file_of_people(tmp_path, name):
+    path = tmp_path / "p.csv"
+    path.write_text(f"sex,score,{name}\nf,1,20\nf,0,40\nm,1,50\nm,0,45\n")
+    with pytest.raises(fb.UserError, match="no two rows are alike") as stop:
+        fb.audit(path)
+    (counts,) = stop.value.problems[0].remedy
+    assert fb.audit(path, counts=counts.value).report.rows == 155
+    assert fb.audit(path, attribute="sex").report.rows == 4
+    proposed = [r.options for remark in fb.look(path).remarks for r in remark.remedies if r.proposed]
+    assert {"counts": name} in proposed
+
+
+@pytest.mark.parametrize("column", ["car_count", "n"])
+def test_people_with_a_number_of_something_are_people(tmp_path, column):
+    path = tmp_path / "p.csv"
+    rows = [f"{'fm'[i % 2]},{i % 3 % 2},{i % 5}" for i in range(60)]
+    path.write_text("\n".join([f"sex,score,{column}", *rows]))
+    assert fb.audit(path).report.rows == 60

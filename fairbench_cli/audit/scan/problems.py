@@ -121,8 +121,8 @@ def _with_options(attempt: Attempt, flags: Iterable[Flag]) -> Attempt:
             changed["encoding"] = str(flag.value)
         elif flag.key == "drop-missing":
             changed["drop_missing"] = True
-        elif flag.key == "model-column":
-            changed["model_column"] = str(flag.value)
+        elif flag.key in ("model-column", "counts"):
+            changed[flag.key.replace("-", "_")] = str(flag.value)
         elif flag.key == "attribute":
             changed["attributes"] = (str(flag.value),)
         elif flag == FIRST_COPIES:

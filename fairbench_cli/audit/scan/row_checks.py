@@ -26,6 +26,7 @@ from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.base.errors import Flag, MessageText, Problem, UserError, format_value, user_error
 from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.data.recognise import (
+    named_like_counts,
     named_like_identifiers,
     named_like_repeats,
     named_like_totals,
@@ -48,6 +49,7 @@ MOST_TIMES = 100  # that people come
 FEWEST_PEOPLE = 20  # that come several times
 FEWEST_CHANGES = 10  # from one row to the next, in what is the same by more than chance
 PERSON = frozenset("row index person case applicant subject participant candidate record".split())  # noqa: SIM905
+MOST_COMBINATIONS = 10_000  # rows of a table of counts
 TWO = 2.0  # shares that overshoot 1 do not come as far
 THOUSAND = 1000.0  # a scale of shares without their point
 NEARLY = 0.95  # of the scores
@@ -69,6 +71,7 @@ def check_rows(rows: CountedRows) -> list[str]:
     """
     _refuse_several_models(rows)
     _refuse_values_of_no_group(rows)
+    _refuse_counts_of_people(rows)
     notes = _describe_totals(rows)
     _refuse_same_people(rows)
     if not rows.binary:
@@ -107,6 +110,43 @@ def _refuse_values_of_no_group(rows: CountedRows) -> None:
     for name, values in values_of.items():
         problem = f"{format_value(name)} is not audited, and groups are left out of what is"
         raise user_error(problem, keep_all_but(rows.source, name, values), Flag("exclude"))
+
+
+def _refuse_counts_of_people(rows: CountedRows) -> None:
+    """Refuse a table of counts whose rows are taken for one person each.
+
+    Its column of counts is called so, holds whole numbers, and each row is another combination of the groups,
+    decision and label. A column that an option names is what it is said to be.
+    """
+    roles = rows.roles
+    config = rows.config
+    if config.counts is not None or roles.weight is not None or rows.together.rows.sum() > MOST_COMBINATIONS:
+        return
+    named = {
+        *roles.role_of,
+        *(roles.attributes[name] for name in config.attributes or () if name in roles.attributes),
+    }
+    for name, column in rows.source.column_index.items():
+        if column in named or name in config.bins or not named_like_counts(name):
+            continue
+        others = {*roles.role_of, *roles.attributes.values()} - {column}
+        combination = ", ".join(sql.text(i) for i in sorted(others))
+        number = f"number_{column}"
+        is_whole = f"bool_and(coalesce({number} >= 0 AND {number} = floor({number}), false))"
+        n_rows, n_combinations, all_whole, largest = rows.source.row(
+            f"SELECT count(*), count(DISTINCT ({combination})), {is_whole}, max({number}) FROM predictions"
+        )
+        if n_rows == n_combinations and all_whole and largest > 1:
+            counts = Flag("counts", name)
+            free = [other for other, i in roles.attributes.items() if i != column]
+            one_each = ("; or if a row is a person: ", Flag("attribute", free[0])) if free else ()
+            problem = "is called like a number of people, and without it no two rows are alike"
+            raise user_error(
+                f"{format_value(name)} {problem}",
+                ("count so many for each row: ", counts, *one_each),
+                rows.source.name,
+                remedy=(counts,),
+            )
 
 
 def _refuse_same_people(rows: CountedRows) -> None:
