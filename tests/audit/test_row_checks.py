@@ -365,7 +365,9 @@ def test_a_table_of_counts_is_no_file_of_people(tmp_path, name):
         fb.audit(path)
     (counts,) = stop.value.problems[0].remedy
     assert fb.audit(path, counts=counts.value).report.rows == 155
-    assert fb.audit(path, attribute="sex").report.rows == 4
+    one_each = fb.audit(path, attribute="sex").report
+    assert one_each.rows == 4
+    assert any(f"--counts {name}" in note for note in one_each.notes)
     proposed = [r.options for remark in fb.look(path).remarks for r in remark.remedies if r.proposed]
     assert {"counts": name} in proposed
 
@@ -375,4 +377,6 @@ def test_people_with_a_number_of_something_are_people(tmp_path, column):
     path = tmp_path / "p.csv"
     rows = [f"{'fm'[i % 2]},{i % 3 % 2},{i % 5}" for i in range(60)]
     path.write_text("\n".join([f"sex,score,{column}", *rows]))
+    assert fb.audit(path).report.rows == 60
+    path.write_text("\n".join(["sex,score,n", *(f"{'fm'[i % 2]},{1000 + 7 * i},{i % 5}" for i in range(60))]))
     assert fb.audit(path).report.rows == 60

@@ -38,7 +38,8 @@ from fairbench_cli.measures.groups import CROSS
 ASKED = "Asked for"  # how the notes begin that say that another number was selected
 CALLED_TOTAL = "is called like a total of others"
 ONE_ATTRIBUTE = "they are one attribute"
-LIKELY_MISTAKES = (ASKED, CALLED_TOTAL, ONE_ATTRIBUTE)
+CALLED_COUNT = "is called like a number of people"
+LIKELY_MISTAKES = (ASKED, CALLED_TOTAL, CALLED_COUNT, ONE_ATTRIBUTE)
 """Of which a note has one that is read first."""
 MOST_NAMED = 3  # models or groups in a message
 FEWEST_COLUMNS = 3  # of 0 and 1 that are one attribute
@@ -71,8 +72,7 @@ def check_rows(rows: CountedRows) -> list[str]:
     """
     _refuse_several_models(rows)
     _refuse_values_of_no_group(rows)
-    _refuse_counts_of_people(rows)
-    notes = _describe_totals(rows)
+    notes = list(_find_counts_of_people(rows)) + _describe_totals(rows)
     _refuse_same_people(rows)
     if not rows.binary:
         for column in rows.roles.scores:
@@ -112,22 +112,22 @@ def _refuse_values_of_no_group(rows: CountedRows) -> None:
         raise user_error(problem, keep_all_but(rows.source, name, values), Flag("exclude"))
 
 
-def _refuse_counts_of_people(rows: CountedRows) -> None:
-    """Refuse a table of counts whose rows are taken for one person each.
+def _find_counts_of_people(rows: CountedRows) -> Iterator[str]:
+    """Refuse a table of counts whose rows are taken for one person each; of groups that are named, say so.
 
     Its column of counts is called so, holds whole numbers, and each row is another combination of the groups,
-    decision and label. A column that an option names is what it is said to be.
+    decision and label.
     """
     roles = rows.roles
     config = rows.config
-    if config.counts is not None or roles.weight is not None or rows.together.rows.sum() > MOST_COMBINATIONS:
+    has_values = rows.binary or rows.classes  # of other scores nearly every row is another one
+    if config.counts or roles.weight is not None or not has_values:
         return
-    named = {
-        *roles.role_of,
-        *(roles.attributes[name] for name in config.attributes or () if name in roles.attributes),
-    }
+    if rows.together.rows.sum() > MOST_COMBINATIONS:
+        return
     for name, column in rows.source.column_index.items():
-        if column in named or name in config.bins or not named_like_counts(name):
+        is_named = column in roles.role_of or name in config.bins or name in (config.attributes or ())
+        if is_named or not named_like_counts(name):
             continue
         others = {*roles.role_of, *roles.attributes.values()} - {column}
         combination = ", ".join(sql.text(i) for i in sorted(others))
@@ -138,15 +138,14 @@ def _refuse_counts_of_people(rows: CountedRows) -> None:
         )
         if n_rows == n_combinations and all_whole and largest > 1:
             counts = Flag("counts", name)
+            problem = f"{format_value(name)} {CALLED_COUNT}, and without it no two rows are alike"
+            if config.attributes is not None:
+                yield f"{problem}; to count so many for each row: {counts.spell()}."
+                continue
             free = [other for other, i in roles.attributes.items() if i != column]
             one_each = ("; or if a row is a person: ", Flag("attribute", free[0])) if free else ()
-            problem = "is called like a number of people, and without it no two rows are alike"
-            raise user_error(
-                f"{format_value(name)} {problem}",
-                ("count so many for each row: ", counts, *one_each),
-                rows.source.name,
-                remedy=(counts,),
-            )
+            fix = ("count so many for each row: ", counts, *one_each)
+            raise user_error(problem, fix, rows.source.name, remedy=(counts,))
 
 
 def _refuse_same_people(rows: CountedRows) -> None:
