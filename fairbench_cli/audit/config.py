@@ -365,6 +365,11 @@ def _values_by_name(
     """
 
     def take(value: Any) -> Any:
+        if isinstance(value, Mapping) and read is str:
+            return {
+                name: _write_text(named) if type(named) is not bool else named
+                for name, named in value.items()
+            }
         if isinstance(value, Mapping):
             return dict(value)
         if sided and isinstance(value, str) and side_of(value):
@@ -490,6 +495,9 @@ def _read_kept(value: Any) -> Any:
     for name, values in by_name.items():
         if isinstance(values, Mapping) and values and set(values) <= set(ENDS):
             values_of.update((f"{name}{ENDS[end]}{limit}", ()) for end, limit in values.items())
+            continue
+        if isinstance(values, str) and side_of(f"{name}{values}"):
+            values_of[f"{name}{values}"] = ()
             continue
         listed = values.split(",") if isinstance(values, str) else _list_texts(values)
         texts = tuple(str(text).strip() for text in listed if text != "")
@@ -734,7 +742,7 @@ class AuditConfig(StrictModel):
     min_share: Annotated[float, JUDGED] = Field(
         0.0, ge=0, lt=1, description="Groups with a smaller share of the rows are not compared."
     )
-    exclude: Annotated[tuple[str, ...], LISTED, JUDGED] = Field(
+    exclude: Annotated[tuple[str, ...], BeforeValidator(_list_texts), JUDGED] = Field(
         (),
         description="Compare without a group: --exclude '(missing)' --exclude race=Other. Rows are left out "
         "by a value with --keep.",

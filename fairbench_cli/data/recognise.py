@@ -92,7 +92,8 @@ _DENIED = frozenset("no non not without never free un nicht kein keine sans pas 
 
 _REPEAT = frozenset(
     "model models classifier algorithm estimator method technique seed fold run split repeat repetition rep "  # noqa: SIM905
-    "iteration iter epoch replicate replication trial bootstrap resample draw imputation modell lauf".split()
+    "iteration iter epoch replicate replication trial bootstrap resample draw imputation modell lauf "
+    "llm version variant config checkpoint learner predictor modele modelo durchlauf semilla".split()
 )
 
 # What a word of a column's or a value's name begins with, or is ($), where it says that somebody was refused

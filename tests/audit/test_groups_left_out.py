@@ -1,8 +1,11 @@
 """Which groups are compared: excluded ones, small ones, and the reference."""
 
+import numpy as np
+import pandas as pd
 import pytest
 from audit_counts import Cells, one, slice_of, tally_of
 
+import fairbench_cli as fb
 from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.compare.references import comparable, find_references, without_excluded_groups
 from fairbench_cli.audit.compare.report import Report
@@ -99,3 +102,10 @@ def test_what_is_kept_is_the_same_slice_without_the_group() -> None:
     without = without_excluded_groups(part, AuditConfig(exclude=("Other",)))
     assert without.counts.groups == ("a", "b", MISSING)
     assert without.rows.tolist() == [600, 600, 84]
+
+
+def test_groups_that_are_numbers_are_named_by_numbers() -> None:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"group": rng.integers(0, 3, 300).astype(float), "score": rng.integers(0, 2, 300)})
+    audit = fb.audit(frame, attribute="group", ref={"group": 1}, exclude=[2])
+    assert {(row.group, row.reference) for row in audit.report.disparities} == {("0", "1"), ("1", "1")}

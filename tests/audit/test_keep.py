@@ -47,7 +47,7 @@ def test_rows_are_kept_by_values_and_by_ranges(tmp_path):
     assert f"Left out: {n_young} rows of which age>=18 is not true." in notes
     n_women = sum(FRAME.sex == "f")
     assert f"f {n_women - sum(expected.sex == 'f')} of {n_women}" in notes
-    again = fb.audit(FRAME, attribute="sex", keep=["status=hired,refused", "age>=18"])
+    again = fb.audit(FRAME, attribute="sex", keep={"status": "hired,refused", "age": ">=18"})
     assert counted(again) == counted(result)
 
 

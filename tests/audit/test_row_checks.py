@@ -236,8 +236,14 @@ SAME_PEOPLE: dict[str, tuple[pd.DataFrame, str, str]] = {
         "repeat",
         "applicant_id",
     ),
-    "a name that says nothing": (results("variant"), "variant", ""),
-    "no column": (results("variant").drop(columns="variant"), "", ""),
+    "models, person by person": (results("llm").sort_index(kind="stable"), "llm", ""),
+    "in any order, with identifiers": (
+        results("version", pid=range(200)).sample(frac=1, random_state=1),
+        "version",
+        "pid",
+    ),
+    "a name that says nothing": (results("variety"), "variety", ""),
+    "no column": (results("variety").drop(columns="variety"), "", ""),
     "no column, with identifiers": (
         results("variant", person=range(200)).drop(columns="variant"),
         "",

@@ -49,7 +49,9 @@ FEWEST_OF_SUM = 100  # rows of one
 MOST_TIMES = 100  # that people come
 FEWEST_PEOPLE = 20  # that come several times
 FEWEST_CHANGES = 10  # from one row to the next, in what is the same by more than chance
-PERSON = frozenset("row index person case applicant subject participant candidate record".split())  # noqa: SIM905
+PERSON = frozenset(
+    "row index person case applicant subject participant candidate record pid uid patient".split()  # noqa: SIM905
+)
 MOST_COMBINATIONS = 10_000  # rows of a table of counts
 TWO = 2.0  # shares that overshoot 1 do not come as far
 THOUSAND = 1000.0  # a scale of shares without their point
