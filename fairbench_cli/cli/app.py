@@ -127,7 +127,7 @@ def run(arguments: list[str]) -> int:
     except UserError as error:
         lines = join_problems(error.problems)
         if error.remedies:
-            line = shlex.join(["fairbench", *arguments])
+            line = shlex.join(["fairbench"] + arguments)
             lines.append(f"{error.remedies_heading}:\n  {line} {spell_together(error.remedies)}")
         _complain("\n".join(lines))
         return 2
@@ -255,7 +255,7 @@ def _option_in_place_of(error: typer.BadParameter, arguments: list[str]) -> str:
     nearest = find_nearest(flag.removeprefix("--"), keys | options)
     if nearest not in keys:
         return ""
-    (value, *_) = [*_values_of(flag, arguments), "VALUE"]
+    value = next(iter(_values_of(flag, arguments)), "VALUE")
     return f"write --set {nearest.replace('-', '_')}={value}"
 
 

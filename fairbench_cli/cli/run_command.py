@@ -156,7 +156,7 @@ def run(
                 processes=jobs or default_jobs(),
             )
         if not finished:
-            again = shlex.join(["fairbench", *sys.argv[1:]])
+            again = shlex.join(["fairbench"] + sys.argv[1:])
             talk(f"interrupted; {n_left} repeats left. Go on with:\n  {again}")
             return 128 + stopped[0]
         took = in_words(time.monotonic() - start)

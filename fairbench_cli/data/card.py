@@ -515,7 +515,7 @@ def _merge_extended(document: YamlDocument, path: Path, above: tuple[Path, ...])
     name = changes.data.pop("extends")
     if not isinstance(name, str):
         raise user_error("`extends` must name another card", suggest(str(name), known_cards()), where)
-    above = (*above, path.resolve())
+    above += (path.resolve(),)
     try:
         base_path = find_card(name, path.parent)
     except UserError as error:

@@ -283,7 +283,7 @@ def add_missing_level(column: Column, codes: Codes, gap: NDArray[np.bool_], call
     """
     all_codes = np.full(len(gap), len(column.levels), dtype=np.int16)
     all_codes[~gap] = codes
-    return Column(column.name, (*column.levels, called)), all_codes
+    return Column(column.name, column.levels + (called,)), all_codes
 
 
 def bin_numbers(

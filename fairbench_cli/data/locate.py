@@ -41,7 +41,7 @@ def data_folders(data_dir: Path | None, card_path: Path) -> list[Path]:
     folders = [data_dir] if data_dir else []
     if environment := os.environ.get("FAIRBENCH_DATA"):
         folders.append(Path(environment))
-    return [*folders, card_path.parent, cache_folder()]
+    return folders + [card_path.parent, cache_folder()]
 
 
 def locate_files(

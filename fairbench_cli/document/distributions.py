@@ -321,7 +321,7 @@ def _find_axis(distributions: Distributions, groups: Sequence[GroupDistribution]
     axis = Axis(lowest, highest, SIDE + INSET, WIDTH - SIDE - INSET, amounts=True, step=step)
     if distributions.level_names and _names_fit(distributions, axis):
         # The names of an axis begin at 0.
-        return replace(axis, names=("", *distributions.level_names))
+        return replace(axis, names=("",) + distributions.level_names)
     return axis
 
 

@@ -213,10 +213,10 @@ def make_controls(
     n_blocks = MOST_BOOTSTRAP * sum(fits_by_key.values()) // (100 * len(BOOTSTRAP))
     drawn = sorted(plain_models, key=lambda model: derive_seed(config.seed, "bootstrap", *model[0].name))
     chosen = {dataset.name for dataset, _, _ in drawn[:n_blocks]}
-    models = [(*model, name) for model in plain_models if model[0].name in chosen for name in BOOTSTRAP]
+    models = [model + (name,) for model in plain_models if model[0].name in chosen for name in BOOTSTRAP]
     # 3. What the protected column is shuffled for.
     if config.controls == "placebo":
-        models += [(*model, SHUFFLED) for model in techniques]
+        models += [model + (SHUFFLED,) for model in techniques]
     controls = []
     for dataset, technique, classifier, control in models:
         world = config.worlds(dataset.spec)[-1]

@@ -170,7 +170,7 @@ def sorted_groups(ratio: Floats, weights: Floats) -> tuple[list[float], list[flo
     """
     order: Rows = np.lexsort((weights, ratio))
     above = np.cumsum(weights[order][::-1])[::-1]
-    return ratio[order].tolist(), [*above.tolist(), 0.0]
+    return ratio[order].tolist(), above.tolist() + [0.0]
 
 
 def log_ratios(train: Sample, beta: float) -> tuple[Floats, ...]:

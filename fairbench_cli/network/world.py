@@ -98,7 +98,7 @@ class World:
         chain = [f"{column}.true"]
         while f"{column}.{len(chain)}" in nodes:
             chain.append(f"{column}.{len(chain)}")
-        return [*chain, column]
+        return chain + [column]
 
     def joint(self, columns: Sequence[str]) -> Floats:
         """Return the joint distribution of some nodes among the included, with an axis for each."""
@@ -177,7 +177,7 @@ class World:
         parents = tuple(network.index(name) for name in conditions)
         cpt = np.stack([1 - chance, chance], axis=-1)
         network_after = BayesNet((*network.columns, node), (*network.parents, parents), (*network.cpts, cpt))
-        narrower = replace(self, network=network_after, included=(*self.included, node_name))
+        narrower = replace(self, network=network_after, included=self.included + (node_name,))
         share = narrower.share_included
         if share < FEWEST_INCLUDED:
             if share:

@@ -428,7 +428,7 @@ class OmittedColumn(Mechanism):
         """Return the world in which the column is not recorded."""
         if self.column in world.omitted:
             raise user_error(f'"{self.column}" is omitted twice', "omit it once")
-        omitted = replace(world, omitted=(*world.omitted, self.column))
+        omitted = replace(world, omitted=world.omitted + (self.column,))
         if set(omitted.recorded) <= {world.label} | set(world.groups):
             problem = f'without "{self.column}" the record has no feature'
             raise user_error(problem, "omit fewer columns")
