@@ -250,6 +250,8 @@ def _find_attribute(module: ModuleType, name: str, target: str) -> Any:
         return NamedObject(thing)
     if not callable(thing):
         raise user_error(f"{short_name(target)} is no class, function or estimator", "name one that is")
+    if getattr(thing, "__qualname__", "") == "<lambda>":
+        thing.__qualname__ = name  # by which pickle finds it
     return thing
 
 

@@ -9,6 +9,10 @@ from fairbench_cli.base.parameters import signature_parameters
 RESAMPLER = "fit_resample"  # of imbalanced-learn
 MOST_LEVELS = 3  # of a column in a message
 NO_COLUMN = re.compile(r"column|not in index|not found in axis", re.IGNORECASE)
+DECIDED = {  # by which method, where there is no predict
+    "decision_function": "self.decision_function(X) > 0",
+    "predict_proba": "self.predict_proba(X)[:, 1] > 0.5",
+}
 COLUMNS = "its columns are"  # begins what is said of them
 TEXT = "could not convert string to float"
 UNWEIGHTED = re.compile(r"support|unexpected keyword|takes no|not take|accept|implement", re.IGNORECASE)
@@ -53,6 +57,9 @@ def no_classifier(thing: Any) -> tuple[str, str] | None:
     if reduces or (groups is not None and groups.default is groups.empty):
         fix = "name it under `interventions`; in Python write fb.technique(it, estimator=MODEL)"
         return "takes the groups of the rows, so it is a technique", fix
+    if api is None and _regresses(thing):
+        problem = "predicts numbers, as a regressor does, and a classifier decides"
+        return problem, "name a classifier, such as logistic-regression"
     if api is not None or (callable(getattr(thing, "fit", None)) and _predicts(thing)):
         return api
     if "classifier" in signature_parameters(getattr(thing, "fit", None)):
@@ -61,10 +68,22 @@ def no_classifier(thing: Any) -> tuple[str, str] | None:
         model = f"make_pipeline({kind.__name__}(), LogisticRegression())"
         fix = f"name it under `interventions`, where it goes before the classifier, or return {model}"
         return "is a transformer, not a classifier: it has no predict(X)", fix
-    if hasattr(kind, "fit") and hasattr(kind, "decision_function"):
-        fix = "add it: def predict(self, X): return (self.decision_function(X) > 0).astype(int)"
-        return "is not a classifier: it has no predict(X)", fix
+    for method, decided in DECIDED.items():
+        if hasattr(kind, "fit") and callable(getattr(kind, method, None)):
+            fix = f"add it: def predict(self, X): return ({decided}).astype(int)"
+            return "is not a classifier: it has no predict(X)", fix
     return "is not a classifier: it has no fit(X, y) and predict(X)", "name a class that has them"
+
+
+def _regresses(thing: Any) -> bool:
+    """Return whether an estimator of scikit-learn's kind predicts numbers."""
+    if getattr(thing, "steps", None):
+        return _regresses(thing.steps[-1][1])
+    kinds = (thing if isinstance(thing, type) else type(thing)).__mro__
+    own_or_inner = getattr(thing, "estimator", None)
+    return any(kind.__name__ == "RegressorMixin" for kind in kinds) or (
+        hasattr(own_or_inner, "fit") and _regresses(own_or_inner)
+    )
 
 
 def _predicts(thing: Any) -> bool:

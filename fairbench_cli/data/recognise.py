@@ -36,13 +36,13 @@ _WORD_OF_WEIGHT = r"(?:weights?|wghts?|wgts?|wts?)"
 _WHOSE_WEIGHT = (
     r"(?:samp(?:l[a-z]*)?|row|case|survey|svy|final|fin|person|pers?|instance|design|analysis|house?hold|hh|"
     r"pop(?:ulation)?|obs(?:ervations?)?|freq(?:uency)?|prob(?:ability)?|base|post[a-z]*|strat[a-z]*|ind(?:iv[a-z]*)?|"
-    r"expansion|replicate|rep)"
+    r"expansion|replicate|rep|norm(?:ali[sz]ed)?|trim(?:med)?|smp|raked?|calib[a-z]*)"
 )
 _SURVEY_WEIGHT = re.compile(  # as surveys write it: the ACS, CPS, GSS, ESS, NHANES, BRFSS and others
     rf"_*(?:{_WHOSE_WEIGHT}[\W_]*{_WORD_OF_WEIGHT}|{_WORD_OF_WEIGHT}[\W_]*{_WHOSE_WEIGHT}|w(?:gh?)?ts?|"
-    r"[pdhafi]weights?|[ph]w(?:gh?|eigh)?t|(?:a_?)?fnl_?w(?:eigh|g)t|p?wgtp?|an?weight|pspw(?:ei)?ght|marsupwt|"
+    r"[pdhafi]weights?|[ph]w(?:gh?|eigh)?t|(?:a_?)?fnl_?w(?:eigh|g)t|finl_?wt|[hpw]{2}(?:fin|ss)wgt|p?wgtp?|an?weight|pspw(?:ei)?ght|marsupwt|"
     r"(?:asec|earn|ll?cp)wt|wt(?:finl|supp|ss\w*)|wt(?:mec|int|saf)\d*yr|wtdrd?1?(?:\dd)?|"
-    r"pondera(?:cion|tion)?|p?hrf|hochrechnungsfaktor|gewichtungsfaktor|weegfactor|"
+    r"pondera(?:cion|tion)?|p?hrf|hochrechnungsfaktor|gewichtung(?:sfaktor)?|fex(?:_?c)?|weegfactor|"
     r"fac(?:tor)?[\W_]*(?:de[\W_]*)?exp(?:ansion)?)\d*",
     re.IGNORECASE | re.ASCII,
 )
@@ -213,7 +213,7 @@ def named_like_weights(name: str) -> bool:
 def named_like_survey_weights(name: str) -> bool:
     """Return whether weights of rows are called so and nothing that people weigh.
 
-    >>> names = ("PWGTP", "hhwt", "weight_final", "sampling weight", "_LLCPWT", "WTMEC2YR", "pweight", "wt")
+    >>> names = ("PWGTP", "hhwt", "weight_final", "sampling weight", "_LLCPWT", "WTMEC2YR", "FINLWT21", "wt")
     >>> all(named_like_survey_weights(name) for name in names)
     True
     >>> names = ("weight", "birth_weight", "body weight", "weight_kg", "bwt", "newton", "factor")

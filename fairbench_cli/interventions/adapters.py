@@ -19,7 +19,7 @@ import numpy as np
 from fairbench_cli.base.errors import ArgumentError, Problem, suggest
 from fairbench_cli.base.parameters import signature_parameters
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.classifiers.shapes import foreign_api, refuse_class
+from fairbench_cli.classifiers.shapes import DECIDED, foreign_api, no_classifier, refuse_class
 from fairbench_cli.data.table import Sample
 from fairbench_cli.interventions import foreign
 from fairbench_cli.interventions.cells import Groups, Share
@@ -72,11 +72,18 @@ def fault(thing: Any) -> tuple[str, str] | None:
         return missing
     if not isinstance(thing, type) or is_technique(thing):
         return None
+    return _fault_of_shape(thing)
+
+
+def _fault_of_shape(thing: Any) -> tuple[str, str] | None:
+    """Return why a class or object without our fit cannot be an intervention; None where it can."""
     api = foreign_api(thing)
-    if api is not None or takes(thing):
+    if api is not None or shape_of(thing) is not None:
         return api
-    if callable(getattr(thing, "predict", None)) or callable(getattr(thing, "build", None)):
-        return "is a classifier, not a technique", "name it under `classifiers`"
+    methods = [name for name in ("build", "predict", *DECIDED) if callable(getattr(thing, name, None))]
+    if methods:
+        reason = None if "build" in methods else no_classifier(thing)
+        return reason or ("is a classifier, not a technique", "name it under `classifiers`")
     problem = "is neither a technique, with fit(train, classifier, rng), nor of a library that is known"
     return problem, "see `fairbench docs extending`"
 
@@ -107,7 +114,7 @@ def make(thing: Any, parameters: Mapping[str, Any]) -> Any:
         refuse_class(instance)
         if is_technique(instance):
             return instance
-        reason = fault(type(instance))
+        reason = missing_requirement(type(instance)) or _fault_of_shape(instance)
         if reason is not None:
             raise ArgumentError(Problem(f"returned {type(instance).__name__}, which {reason[0]}", reason[1]))
     return adapt(thing, constructor_parameters, options)

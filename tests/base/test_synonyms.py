@@ -88,6 +88,9 @@ def test_words_that_have_no_place_in_a_config_say_where_theirs_is(say, tmp_path)
     )
     with pytest.raises(UserError) as error:
         read_config(tmp_path / "c.yaml")
+    (tmp_path / "s.yaml").write_text("name: x\ndatasets: [adult]\nsample: {from: data, test_size: 0.3}\n")
+    with pytest.raises(UserError, match="what is not trained on is tested on"):
+        read_config(tmp_path / "s.yaml")
     for words in ("--jobs 4", "{from: data, train_fraction: 0.7}", "write train_fraction under `sample`"):
         assert words in str(error.value)
 

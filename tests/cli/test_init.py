@@ -386,6 +386,8 @@ def test_a_table_that_is_not_utf8_has_its_encoding_in_the_card(say, tmp_path):
         ("PWGTP", 1, "in place of its line"),
         ("sampling_weight", 0.37, "a run counts whole people"),
         ("factor_expansion", 2, "in place of its line"),
+        ("FINLWT21", 1, "in place of its line"),
+        ("weight_norm", 0.5, "a run counts whole people"),
         ("wt", 0.5, "a run counts whole people"),
     ],
 )

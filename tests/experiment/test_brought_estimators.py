@@ -1,6 +1,7 @@
 """What scikit-learn users bring runs, in a run and in `fb.technique`, or gets a sentence that works."""
 
 import importlib.util
+import pickle
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import VotingClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import BernoulliNB
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -36,6 +37,7 @@ vote = VotingClassifier([("a", BernoulliNB()), ("b", DecisionTreeClassifier(max_
 scaler = MinMaxScaler()
 reduction = ExponentiatedGradient(LogisticRegression(), DemographicParity(), max_iter=3)
 anonymous = lambda: BernoulliNB()
+ridge = GridSearchCV(Ridge(), {"alpha": [1, 2]})
 table = {"a": 1}
 
 
@@ -123,6 +125,12 @@ class Margins:
         return self.model.decision_function(X)
 
 
+class Likely:
+    def fit(self, X, y): ...
+
+    def predict_proba(self, X): ...
+
+
 class Deep(Mine):
     def __init__(self, depth):
         self.depth = depth
@@ -202,6 +210,8 @@ REFUSED = {
     "scaler": "is a transformer, not a classifier.*\n  fix: name it under `interventions`",
     "reduction": "takes the groups of the rows, so it is a technique\n  fix: name it under `interventions`",
     "Margins": r"has no predict\(X\)\n  fix: add it: def predict\(self, X\): return \(self.decision_function",
+    "Likely": r"has no predict\(X\)\n  fix: add it: .*predict_proba\(X\)\[:, 1\] > 0.5",
+    "ridge": "predicts numbers, as a regressor does.*\n  fix: name a classifier",
     "whole_class": r"returned the class BernoulliNB\n  fix: return an object of it: BernoulliNB\(\)",
     "Deep": 'needs the parameter "depth"\n  fix: give',
     "Sampler": r"changes the number of rows.*\n  fix: .* imblearn.pipeline.make_pipeline\(Sampler\(\)",
@@ -330,11 +340,24 @@ def test_a_line_is_named_of_the_user_s_file_alone(folder):
     assert mend.startswith("It raises TypeError: Short.fit() takes 2 positional arguments but 3 were given. ")
 
 
+def test_a_lambda_of_a_file_can_be_pickled(folder):
+    thing = find_code(f"{folder}/brought.py:anonymous", "", Path()).load()
+    assert pickle.loads(pickle.dumps(thing)) is thing  # noqa: S301 - made a moment ago
+
+
 def test_no_message_installs_what_is_not_known():
     package = Path(fb.__file__).parent
     texts = [path.read_text(encoding="utf-8") for path in package.rglob("*.py")]
     named = {name for text in texts for name in re.findall(r"pip install (?:-U )?[\"']?([\w{-]+)", text)}
     assert named == {"fairbench-cli", "{KNOWN_PACKAGES", "imbalanced-learn"}
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("name", ["Margins", "Likely", "ridge"])
+def test_check_says_of_them_what_a_run_does(folder, say, name):
+    refused = say("check", f"{folder}/brought.py:{name}")
+    assert refused.code == 2
+    assert re.search(REFUSED[name], refused.err)
 
 
 @pytest.mark.gate

@@ -287,8 +287,16 @@ class BiasConfig(StrictModel):
     )
 
 
+_TEST_SIZE = Problem(
+    "what is not trained on is tested on",
+    "write sample: {from: data, train_fraction: 0.7}, of a test_size of 0.3",
+)
+
+
 class SampleConfig(BiasConfig):
     """Where training sets come from and how biased they are."""
+
+    removed: ClassVar[Mapping[str, Problem]] = {"test_size": _TEST_SIZE}
 
     source: Literal["network", "shipped", "data"] = Field(
         default="network",
@@ -453,10 +461,6 @@ def _tables(*, always: bool) -> str:
 
 
 _JOBS = Problem("workers change no result", "leave it out, and give the run its number of them: --jobs 4")
-_TEST_SIZE = Problem(
-    "what is not trained on is tested on",
-    "write sample: {from: data, train_fraction: 0.7}, of a test_size of 0.3",
-)
 
 
 class ExperimentConfig(FileModel):
