@@ -79,11 +79,11 @@ def _regresses(thing: Any) -> bool:
     """Return whether an estimator of scikit-learn's kind predicts numbers."""
     if getattr(thing, "steps", None):
         return _regresses(thing.steps[-1][1])
-    kinds = (thing if isinstance(thing, type) else type(thing)).__mro__
-    own_or_inner = getattr(thing, "estimator", None)
-    return any(kind.__name__ == "RegressorMixin" for kind in kinds) or (
-        hasattr(own_or_inner, "fit") and _regresses(own_or_inner)
-    )
+    kind: Any = thing if isinstance(thing, type) else type(thing)
+    if kind.__module__.startswith("sklearn.model_selection"):  # anybody else's may cut what its own gives
+        return _regresses(getattr(thing, "estimator", None))
+    names = {base.__name__ for base in kind.__mro__}
+    return "RegressorMixin" in names and "ClassifierMixin" not in names
 
 
 def _predicts(thing: Any) -> bool:
