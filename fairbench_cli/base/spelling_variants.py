@@ -21,6 +21,10 @@ TOTALS = frozenset(
     "gesamt gesamtsumme insgesamt zwischensumme ensemble tous toutes todos todas tutti suma razem".split()
 )
 """Words of which one is in the name of what is the sum of the other groups; none is written short."""
+OTHERS = frozenset(
+    ("other", "others", "rest", "andere", "anderen", "übrigen", "autres", "otros", "otras", "altri")
+)
+"""Words of the name of one more group: "All other races"."""
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
 # The letters of Unicode's confusables (UTS 39) that names are likely to be typed with.

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from unicodedata import combining, normalize
 
-from fairbench_cli.base.spelling_variants import TOTALS
+from fairbench_cli.base.spelling_variants import OTHERS, TOTALS
 
 _IDENTIFIER = re.compile(
     r"(?:^|[\W_])(?i:ids?|uuid|guid|key|hash|ssn|e-?mail)$|[a-z]I[dD]$|^(?i:id|uuid|guid)[\W_]|"
@@ -436,13 +436,15 @@ def named_like_totals(text: str, *, in_full: bool = False) -> bool:
 
     >>> [named_like_totals(text) for text in ("Total", "Grand Total", "all races", "Insgesamt", "Both sexes")]
     [True, True, True, True, True]
-    >>> [named_like_totals(text) for text in ("Other", "totally", "Alloa", "female")]
-    [False, False, False, False]
+    >>> [named_like_totals(text) for text in ("Other", "totally", "Alloa", "female", "All other races")]
+    [False, False, False, False, False]
     >>> [named_like_totals(text, in_full=True) for text in ("grand total", "All others", "0")]
     [True, False, False]
     """
     words = split_words(text)
-    return bool(words) and (TOTALS.issuperset(words) if in_full else not TOTALS.isdisjoint(words))
+    if in_full:
+        return bool(words) and TOTALS.issuperset(words)
+    return not TOTALS.isdisjoint(words) and OTHERS.isdisjoint(words)
 
 
 def named_like_repeats(name: str) -> bool:

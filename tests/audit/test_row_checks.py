@@ -1,5 +1,6 @@
 """What was asked is what was done, and rows are what they are taken for: stops, notes and verdicts."""
 
+import itertools
 import json
 import re
 import shlex
@@ -203,6 +204,7 @@ ORDINARY = {
     "by design": counts(a=(60, 40), b=(60, 40), c=(120, 80)),
     "called like a total by part of its name": counts(**HIRED, **{"All others": (40, 30)}),
     "without a name": counts(**HIRED, **{"": (40, 30)}),
+    "the others, half by design": counts(a=(60, 40), b=(30, 20), **{"All other races": (100, 50)}),
 }
 
 
@@ -210,6 +212,14 @@ ORDINARY = {
 def test_groups_that_are_no_totals_do_not_stop(case: str) -> None:
     notes = fb.audit(ORDINARY[case], **OF_COUNTS).report.notes
     assert sum("total" in note for note in notes) == (1 if case == "two groups" else 0)
+
+
+def test_half_of_the_people_by_design_are_a_note_alone() -> None:
+    """In 6 of 100 files of 100, 60 and 40 people as many of the 100 are selected as of the others."""
+    hired = [1] * 50 + [0] * 50 + [1] * 35 + [0] * 25 + [1] * 15 + [0] * 25
+    rows = pd.DataFrame({"race": ["a"] * 100 + ["b"] * 60 + ["c"] * 40, "hired": hired})
+    (note,) = (note for note in fb.audit(rows, score="hired").report.notes if "if it is a total" in note)
+    assert note.endswith("--exclude race=a.")
 
 
 def test_who_chooses_a_reference_says_that_an_unnamed_sum_is_a_group() -> None:
@@ -272,6 +282,9 @@ def test_results_on_the_same_people_stop_with_lines_that_work(case: str, say: An
         assert say(*call, *shlex.split(option)).code == 0
 
 
+PROFILES = pd.DataFrame(
+    list(itertools.product(range(2), range(8), range(3), range(2))), columns=["sex", "age", "job", "place"]
+)
 PEOPLE_OF_THEIR_OWN: dict[str, pd.DataFrame] = {
     "years": pd.concat(
         [ONCE.sample(frac=1, random_state=year).assign(year=year) for year in (2024, 2025, 2026)]
@@ -287,13 +300,18 @@ PEOPLE_OF_THEIR_OWN: dict[str, pd.DataFrame] = {
             "score": [0, 1] * 100,
         }
     ),
+    "every profile for each employer": pd.concat([PROFILES] * 6).assign(
+        score=np.random.default_rng(6).integers(0, 2, 576)
+    ),
+    "batches that are numbered anew": ONCE.assign(run=np.arange(200) // 100, row=np.arange(200) % 100),
     "few": pd.concat([ONCE[:15].assign(model=k) for k in "ab"]),
 }
 
 
 @pytest.mark.parametrize("case", PEOPLE_OF_THEIR_OWN)
 def test_people_of_their_own_do_not_stop(case: str) -> None:
-    assert fb.audit(PEOPLE_OF_THEIR_OWN[case], attributes="sex").report.rows
+    frame = PEOPLE_OF_THEIR_OWN[case]
+    assert fb.audit(frame, attributes=[name for name in ("sex", "age") if name in frame]).report.rows
 
 
 RACE = np.random.default_rng(7).integers(0, 3, 300)
@@ -386,3 +404,17 @@ def test_people_with_a_number_of_something_are_people(tmp_path, column):
     assert fb.audit(path).report.rows == 60
     path.write_text("\n".join(["sex,score,n", *(f"{'fm'[i % 2]},{1000 + 7 * i},{i % 5}" for i in range(60))]))
     assert fb.audit(path).report.rows == 60
+
+
+def test_a_few_high_scores_are_no_percents() -> None:
+    few = np.r_[np.geomspace(0.001, 0.9, 196), 2.5, 4, 6, 11]
+    audit = fb.audit(people(200, score=np.random.default_rng(9).permutation(few)), threshold=5)
+    assert not any("one scale" in note for note in audit.report.notes)
+
+
+def test_where_nearly_everybody_is_selected_the_line_says_how_to_mean_it() -> None:
+    errors = people(400, score=np.r_[[0] * 10, np.arange(390) % 6 + 1])
+    with pytest.raises(UserError, match="selects nearly everybody") as stop:
+        fb.audit(errors, threshold=0.5)
+    assert str(stop.value).endswith("as threshold=1")
+    assert fb.audit(errors, threshold=1).report.rows == 400

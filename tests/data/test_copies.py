@@ -150,3 +150,15 @@ def test_people_who_are_alike_by_chance_are_no_copies(seed):
     assert not find_copies(table).any()
     table["pay"] = rng.integers(0, 10**6, n)
     assert find_copies(pd.concat([table, table.head(n // 2)])).sum() == n // 2
+
+
+def test_a_row_that_many_have_and_columns_of_one_cause_are_no_copies():
+    """People who answered nothing, or the same to all; and three columns that one thing is behind."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        silent = people(200, seed).astype(object)
+        silent[rng.random(200) < 0.2] = "?"
+        assert not find_copies(silent).any()
+        cause = rng.integers(0, 30, 60)
+        alike = {str(i): np.where(rng.random(60) < 0.9, cause, rng.integers(0, 30, 60)) for i in range(3)}
+        assert not find_copies(pd.DataFrame({**alike, "sex": rng.integers(0, 2, 60)})).any()

@@ -37,15 +37,17 @@ from fairbench_cli.measures.groups import CROSS
 
 ASKED = "Asked for"  # how the notes begin that say that another number was selected
 CALLED_TOTAL = "is called like a total of others"
+IS_SUM = "has as many rows of each kind as all other groups together"
 ONE_ATTRIBUTE = "they are one attribute"
 CALLED_COUNT = "is called like a number of people"
-LIKELY_MISTAKES = (ASKED, CALLED_TOTAL, CALLED_COUNT, ONE_ATTRIBUTE)
+LIKELY_MISTAKES = (ASKED, CALLED_TOTAL, IS_SUM, CALLED_COUNT, ONE_ATTRIBUTE)
 """Of which a note has one that is read first."""
 MOST_NAMED = 3  # models or groups in a message
 FEWEST_COLUMNS = 3  # of 0 and 1 that are one attribute
 ZEROS_AND_ONES = {"0": False, "0.0": False, "false": False, "1": True, "1.0": True, "true": True}
 FEWEST_PARTS = 2  # groups of a sum that is not called so
 FEWEST_OF_SUM = 100  # rows of one
+RARELY = 0.001  # a sum by chance
 MOST_TIMES = 100  # that people come
 FEWEST_PEOPLE = 20  # that come several times
 FEWEST_CHANGES = 10  # from one row to the next, in what is the same by more than chance
@@ -56,7 +58,7 @@ MOST_COMBINATIONS = 10_000  # rows of a table of counts
 TWO = 2.0  # shares that overshoot 1 do not come as far
 THOUSAND = 1000.0  # a scale of shares without their point
 NEARLY = 0.95  # of the scores
-FEWEST_SHARES = 10  # scores between 0 and 1
+FEWEST_SHARES = 20  # scores between a half and 1
 
 
 def likely_mistakes(notes: Iterable[str]) -> list[str]:
@@ -187,7 +189,8 @@ def _refuse_same_people(rows: CountedRows) -> None:
 def _are_same(blocks: Ints) -> bool:
     """Return whether blocks of rows, shape (blocks, rows, columns), are equal, and not so by a pattern.
 
-    A pattern is an order in which rows that are alike stand together, or columns that come in turn.
+    A pattern is an order in which rows that are alike stand together, or columns that come in turn, as those
+    of all profiles that each employer gets.
 
     >>> some = np.random.default_rng(1).integers(0, 2, (1, 60, 2))
     >>> in_turn = np.arange(60).reshape(1, 60, 1) % np.array([2, 7])
@@ -196,7 +199,8 @@ def _are_same(blocks: Ints) -> bool:
     """
     if not (blocks == blocks[:1]).all():
         return False
-    periods = range(1, min(FEWEST_PEOPLE, blocks.shape[1] // 2) + 1)
+    half = blocks.shape[1] // 2
+    periods = [k for k in range(1, half + 1) if k <= FEWEST_PEOPLE or blocks.shape[1] % k == 0]
     for column in blocks[0].T:
         n_changes = int((column[1:] != column[:-1]).sum())
         in_order = n_changes < FEWEST_CHANGES or n_changes <= 2 * (column.max() + 1)
@@ -206,13 +210,20 @@ def _are_same(blocks: Ints) -> bool:
 
 
 def _have_same_names(rows: CountedRows, column: int, free: Mapping[str, int], times: int) -> bool:
-    """Return whether a column of identifiers has the same ones for each value of another column."""
+    """Return whether a column of identifiers has the same ones for each value of another column.
+
+    They are no numbers that begin anew: each comes with the same labels and groups.
+    """
     identifier = _find_identifier(rows, free, times)
     if not identifier:
         return False
-    pair = f"(trimmed_{column}, trimmed_{free[identifier]})"
-    n_pairs, n_rows = rows.source.row(f"SELECT count(DISTINCT {pair}), count(*) FROM predictions")
-    return bool(n_pairs == n_rows)
+    name = f"trimmed_{free[identifier]}"
+    telling = [rows.roles.attributes[attribute] for attribute in _groups_of_people(rows)]
+    telling += [] if rows.roles.label is None else [rows.roles.label]
+    person = ", ".join([name] + [f"trimmed_{i}" for i in telling])
+    counts = f"count(DISTINCT (trimmed_{column}, {name})), count(DISTINCT ({person})), count(*)"
+    n_pairs, n_people, n_rows = rows.source.row(f"SELECT {counts} FROM predictions")
+    return bool(n_pairs == n_rows == n_people * times)
 
 
 def _find_identifier(rows: CountedRows, free: Mapping[str, int], times: int) -> str:
@@ -305,7 +316,8 @@ def _describe_totals(rows: CountedRows) -> list[str]:
 
     A group that is called like a total, or has no name in a file of counts, is one where as many rows have it
     as all others; any other where its rows also have the same scores and labels as theirs, and these are
-    neither few nor of equal size or outcomes, as by design, and nobody chose a reference.
+    neither few nor of equal size or outcomes, as by design, and nobody chose a reference. Where that may be
+    chance there is a note.
     """
     config = rows.config
     totals_of: dict[str, tuple[str, ...]] = {}
@@ -320,6 +332,10 @@ def _describe_totals(rows: CountedRows) -> list[str]:
         called_so = [group for group in groups if named_like_totals(group, in_full=True)]
         if not (totals or called_so or name in config.references):
             totals = _find_sum(groups, kinds)
+            if totals and _may_be_chance(kinds, by_design=not (rows.weighted or config.counts)):
+                option = Flag("exclude", f"{name}={totals[0]}").spell()
+                notes.append(f"{name}: {format_value(totals[0])} {IS_SUM}; if it is a total: {option}.")
+                totals = ()
         if totals:
             totals_of[name] = totals
             summands_of[name] = [group for group in groups if group not in totals]
@@ -430,6 +446,21 @@ def _find_sum(groups: Sequence[str], kinds: Floats) -> tuple[str, ...]:
     return (groups[largest],) if len(np.unique(part_sizes)) == len(shares) == n_parts else ()
 
 
+def _may_be_chance(kinds: Floats, *, by_design: bool) -> bool:
+    """Return whether half of the rows of each kind are of one group by chance more often than `RARELY`.
+
+    That half of all are is no chance where people may have been asked so, `by_design`.
+
+    >>> kinds = np.array([[289, 531], [118, 302], [171, 229]])
+    >>> [_may_be_chance(kinds, by_design=by_design) for by_design in (False, True)]
+    [False, True]
+    """
+    chance = float(np.prod((np.pi * np.maximum(kinds.sum(0) / 2, 1)) ** -0.5))
+    if by_design:
+        chance *= math.sqrt(np.pi * kinds.sum() / 2)
+    return chance > RARELY
+
+
 def _total_problem(
     rows: CountedRows, name: str, totals: Sequence[str], summands: Sequence[str], *, stays: bool
 ) -> Problem:
@@ -532,6 +563,7 @@ class _Scale:
     low: float
     high: float
     inside: int  # above 0 and below 1
+    upper: int  # above a half and below 1
     shares: int  # from 0 to 1
     from_one: int  # 1 and above
     between: int  # above 1 and below 2
@@ -540,10 +572,11 @@ class _Scale:
     def mixed(self) -> bool:
         """Whether some scores are likely shares and others percents.
 
-        Of a smooth scale up to 100 that has `FEWEST_SHARES` scores between 0 and 1, some are between 1 and 2.
+        Of a smooth scale up to 100 that has `FEWEST_SHARES` scores between a half and 1, some are between 1
+        and 2.
         """
         wide = self.low >= 0 and TWO <= self.high <= PERCENT
-        return wide and self.inside >= FEWEST_SHARES and self.between == 0
+        return wide and self.upper >= FEWEST_SHARES and self.between == 0
 
 
 def check_thresholds(source: Source, column: int, thresholds: tuple[float, ...]) -> list[str]:
@@ -567,7 +600,10 @@ def check_thresholds(source: Source, column: int, thresholds: tuple[float, ...])
             meant = threshold / PERCENT
         elif scale.high <= THOUSAND:
             meant = threshold * (PERCENT if scale.high <= PERCENT else THOUSAND)
-        fix: MessageText = "name a threshold between these"
+        between = "name a threshold between these"
+        fix: MessageText = between
+        if who == "nearly everybody":
+            fix = (f"{between}, as ", Flag("threshold", 1))
         if scale.mixed:
             fix = "write all scores on one scale: some look like shares, others like percents"
         elif scale.low < meant <= scale.high:
@@ -598,6 +634,7 @@ def _measure_scale(source: Source, column: int, table: str) -> _Scale:
     score = f"number_{column}"
     conditions = (
         f"{score} > 0 AND {score} < 1",
+        f"{score} > 0.5 AND {score} < 1",
         f"{score} BETWEEN 0 AND 1",
         f"{score} >= 1",
         f"{score} > 1 AND {score} < 2",
