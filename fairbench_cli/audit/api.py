@@ -334,10 +334,9 @@ def audit(
     if arrays and groups is None:
         groups = options.pop("sensitive_features", None)
     if arrays and (y_pred is None or groups is None):
+        missing = "groups"
         if y_pred is None:
             missing = "y_pred"
-        else:
-            missing = "groups"
         message = f"arrays are audited, and {missing} is missing"
         raise ArgumentError(Problem(message, "call audit(y_true, y_pred, groups), or audit(frame_or_path)"))
     if not arrays and source is None:
@@ -389,10 +388,9 @@ def read_options(
 
     keys = values_by_key(options)
     against = keys.get("against")
+    baseline = against
     if against is None or isinstance(against, str | Path):
         baseline = None
-    else:
-        baseline = against
     if against is not None:
         keys["against"] = str(against) if baseline is None else FRAME
     return read_config(keys, None if path is None else Path(path)), baseline

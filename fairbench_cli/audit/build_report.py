@@ -85,10 +85,9 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
     """Return the report before any part is judged."""
     deciding = deciding_names(tally, config)
     slices = [references.without_excluded_groups(group_counts, config) for group_counts in tally.slices]
+    compared_by = config
     if tally.last:
         compared_by = references.common_references(slices, config)
-    else:
-        compared_by = config
     report = _select_comparison(tally, config)(
         tally.slices,
         deciding,
@@ -180,10 +179,9 @@ def _describe_comparison(tally: Tally, config: AuditConfig) -> list[str]:
     ):
         if decision == ALL_CLASSES:
             continue
+        of_model = ""
         if model:
             of_model = f' of {config.slice_name or "model"} "{model}"'
-        else:
-            of_model = ""
         parts_of = [
             group_counts
             for group_counts in tally.slices

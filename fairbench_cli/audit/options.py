@@ -169,10 +169,9 @@ def _cut_at_sides(config: Config) -> tuple[Config, list[Check]]:
             side = None
         else:
             side = side_of(text)
+        name = text
         if side:
             name = cut("ref", text)
-        else:
-            name = text
         edges = bins.get(name)
         references[name] = group
         if side and isinstance(edges, Edges):

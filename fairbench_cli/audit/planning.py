@@ -230,10 +230,9 @@ def plan(
 
     try:
         keys = {PLURALS.get(name, name): value for name, value in options.items()}
+        path = None
         if config is not None:
             path = Path(config)
-        else:
-            path = None
         return make_plan(source, read_config(keys, path, kind=PlanConfig))
     except UserError as error:
         raise UserError(*(problem.spell("python") for problem in error.problems)) from None
@@ -291,7 +290,7 @@ def _count_rows(source: "str | Path | Mapping[str, Any] | Frame", config: PlanCo
     else:
         # Sizes of one attribute without its name are of the first that is named anywhere.
         attribute_names = list(config.attributes or ()) + list(config.references)
-        sizes = {attribute_names[0] if attribute_names else "group": source}
+        sizes = {next(iter(attribute_names), "group"): source}
     unknown = set(config.attributes or ()) - set(sizes)
     for key, is_given in {
         "bins": config.bins,
@@ -395,10 +394,9 @@ def _describe_plan(plan: AuditPlan, *, everything: bool) -> Document:
     if plan.margin is not None:
         allowed = f"a margin of {format_margin(plan.margin)} around the reference's rate"
     family = format_count(plan.family, "comparison")
+    counted = ""
     if config.counted < 1:
         counted = f"; the rate counts {formatting.percent(config.counted)} of the rows"
-    else:
-        counted = ""
     facts = (
         f"{plan.source}: {formatting.thousands(plan.total)} rows; allowed: {allowed}; "
         f"tests at {100 * (1 - rule.confidence):.3g} % after Holm over {family}; "
@@ -459,10 +457,9 @@ def _describe_ratios(row: ShownRatios) -> str:
     ends = [f"of {_format_ratio(row.fails_below)} and less"] if not math.isnan(row.fails_below) else []
     if not math.isnan(row.fails_above):
         ends += [f"of {_format_ratio(row.fails_above, up=True)} and more"]
+    fails = "no ratio fails"
     if ends:
         fails = f"a true ratio {' or '.join(ends)} fails"
-    else:
-        fails = "no ratio fails"
     passes = "none passes"
     if not math.isnan(row.passes_from):
         passes = (
@@ -567,10 +564,9 @@ def _column_of_gaps(plan: AuditPlan) -> Columns:
 
 
 def _notes_on_rows(plan: AuditPlan) -> tuple[str, ...]:
+    counted = ""
     if plan.config.counted < 1:
         counted = "that the rate counts "
-    else:
-        counted = ""
     n_asked = len(list(plan.designs))
     left_out = "Left out: ratios that are a limit, and those with which the rate would be above 1."
     if plan.margin is not None:
@@ -601,13 +597,10 @@ def _table_of_curve(plan: AuditPlan) -> TextTable:
         f"rate {rate:g}": lambda row, rate=rate: ratio(row, rate)  # type: ignore[misc]
         for rate in rates
     }
-    return table_of(f"{_name_curve(plan)}, by the rate of the reference", columns, rows)
-
-
-def _name_curve(plan: AuditPlan) -> str:
+    curve = "The smallest difference below 0 that fails, in points"
     if plan.margin is None:
-        return "The largest ratio below 1 that fails"
-    return "The smallest difference below 0 that fails, in points"
+        curve = "The largest ratio below 1 that fails"
+    return table_of(f"{curve}, by the rate of the reference", columns, rows)
 
 
 def _draw_chart(pair: PlannedPair, plan: AuditPlan) -> Chart:

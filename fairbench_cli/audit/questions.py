@@ -585,10 +585,9 @@ def _of_table(question: Question, understood: Understood) -> Question:
     labels = understood.columns_with_role("label")
     options = understood.options()
     if question.id == "score":
-        default = scores[0] if scores else ""
-        return _with_candidates(question, understood.decisions, default)
+        return _with_candidates(question, understood.decisions, next(iter(scores), ""))
     if question.id == "label":
-        return _with_candidates(question, understood.labels, labels[0] if labels else "")
+        return _with_candidates(question, understood.labels, next(iter(labels), ""))
     if question.id == "favourable":
         default = options.get("favourable", "")
         column = next((column for column in understood.columns if column.name in scores[:1]), None)

@@ -409,7 +409,7 @@ class _Draft:
 
     def with_remark(self, remark: Remark) -> "_Draft":
         """Return it with one more remark."""
-        return replace(self, remarks=(*self.remarks, remark))
+        return replace(self, remarks=self.remarks + (remark,))
 
 
 @contextmanager
@@ -502,22 +502,14 @@ def _with_same_values(draft: _Draft, column: ColumnSeen) -> _Draft:
     problem_text = f"{column.name}: {n_spellings} spellings of {format_count(len(same_values), 'value')}: "
     problem_text += "; ".join(texts)
     problem = Problem(problem_text, "count the spellings of a value as one, or keep them apart")
+    as_lists = {value: list(spellings) for value, spellings in recode.items()}
     merged = Remedy(
-        f"count them as {join_names(list(recode))}", {"recode": {column.name: _lists(recode)}}, proposed=True
+        f"count them as {join_names(list(recode))}", {"recode": {column.name: as_lists}}, proposed=True
     )
     keep = Remedy("keep them apart", {"spellings": {column.name: "keep"}})
-    stops = _differ_in_spelling(column)
+    stops = bool(find_spelling_variants(column.counts))  # short forms do not
     remark = Remark("spellings" if stops else "short forms", column.name, stops, problem, (merged, keep))
     return draft.with_config(recode={**config.recode, column.name: recode}).with_remark(remark)
-
-
-def _lists(recode: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    return {value: list(spellings) for value, spellings in recode.items()}
-
-
-def _differ_in_spelling(column: ColumnSeen) -> bool:
-    """Return whether values differ in capitals or the like, which stops an audit; short forms do not."""
-    return bool(find_spelling_variants(column.counts))
 
 
 def _meanings(draft: _Draft, column: ColumnSeen) -> list[str]:
@@ -1044,9 +1036,8 @@ def _role_of(draft: _Draft, roles: ColumnRoles | None, column: ColumnSeen) -> tu
 def _why_attribute(draft: _Draft, column: ColumnSeen) -> str:
     """Return why a column is audited, and into how many groups it divides people."""
     bins = draft.config.bins.get(column.name)
-    if bins is not None:
-        groups = "cut into groups"
-    else:
+    groups = "cut into groups"
+    if bins is None:
         groups = format_count(len(_meanings(draft, column)), "group")
     if column.name in (draft.asked_for.attributes or ()):
         return f"{NAMED}, {groups}"

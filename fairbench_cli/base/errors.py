@@ -260,10 +260,9 @@ def suggest(word: str, choices: Iterable[str]) -> str:
     if meant and max(map(len, meant)) <= MOST_PASTED:
         quoted = (f'"{name}"' for name in meant)
         return f"did you mean {' or '.join(quoted)}?"
+    ellipsis = ""
     if len(names) > MOST_NAMES:
         ellipsis = f", … ({len(names)} in all)"
-    else:
-        ellipsis = ""
     return f"use one of: {', '.join(map(shorten, names[:MOST_NAMES]))}{ellipsis}"
 
 

@@ -53,10 +53,9 @@ class SpellingVariants:
         write = (
             format_value if "look alike" not in self.how else json.dumps
         )  # which shows what cannot be seen
+        ellipsis = ""
         if len(self.values) > MOST_NAMED:
             ellipsis = ", …"
-        else:
-            ellipsis = ""
         return f"{', '.join(map(write, self.values[:MOST_NAMED]))}{ellipsis} {self.how}"
 
 

@@ -143,9 +143,7 @@ KINDS = (
         (b"PK\3\4", b"PK\5\6"),
         "save its sheet as CSV, or unpack it: unzip {path}",
     ),
-    KnownFile(
-        "an older workbook", (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",), "open it, and save the sheet as CSV"
-    ),
+    KnownFile("an older workbook", (OLE,), "open it, and save the sheet as CSV"),
     KnownFile("a 7z archive", (b"7z\xbc\xaf\x27\x1c",), "unpack it: 7z x {path}"),
     KnownFile("a RAR archive", (b"Rar!\x1a\7",), "unpack it: unrar x {path}"),
     KnownFile("a tar archive", (b"ustar\0", b"ustar  "), "unpack it: tar -xf {path}", start=257),
@@ -314,10 +312,8 @@ def unpack(path: Path, folder: Path, name: str) -> Path:
         try:
             with packed:
                 spool_stream(packed, path, name)
-        except (lzma.LZMAError, EOFError, zlib.error, zipfile.BadZipFile, ValueError):
-            raise user_error("the packed data are damaged", "pack the file again", name) from None
-        except OSError as error:
-            if error.errno:
+        except (lzma.LZMAError, EOFError, zlib.error, zipfile.BadZipFile, ValueError, OSError) as error:
+            if isinstance(error, OSError) and error.errno:
                 raise
             raise user_error("the packed data are damaged", "pack the file again", name) from None
     return path

@@ -142,10 +142,9 @@ def override_values(document: YamlDocument, settings: tuple[str, ...]) -> tuple[
             continue
         flag = f"--set {key.strip()}"
         try:
+            value = None
             if text.strip():
                 value = parse_yaml(text, flag).data
-            else:
-                value = None
             data = _set_value(document.data, keys, value)
         except UserError as error:
             problems += [Problem(p.what, p.fix, flag) for p in error.problems]
@@ -274,8 +273,7 @@ def _syntax_problem(error: yaml.YAMLError, text: str, name: str) -> Problem:
     message, fix = _SLIPS.get(
         problem, (problem, "check indentation, colons, brackets and quotes around here")
     )
+    where = name
     if mark is not None:
         where = f"{name}:{mark.line + 1}"
-    else:
-        where = name
     return Problem(f"not YAML: {message}", fix, where)

@@ -508,10 +508,9 @@ def _problem(finding: Any, name: str) -> Problem:
     if kind == "refused":
         return Problem(**finding["ctx"])
     if kind == "mistake":
+        prefix = ""
         if name:
             prefix = f"{name}: "
-        else:
-            prefix = ""
         return Problem(f"{prefix}{finding['ctx']['what']}", finding["ctx"]["fix"])
     problem, fix = describe_finding(finding)
     if fix.startswith(WRITE_LIST):

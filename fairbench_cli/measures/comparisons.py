@@ -229,10 +229,9 @@ def comparison_metric(rate: Rate, comparison: Comparison) -> Metric:
 
 def _undefined(undefined: Callable[[str], str], comparison: Comparison) -> str:
     """Return when a comparison is NaN, given when what it compares is, for a group."""
+    who = "too few groups are left: one is left out when it"
     if comparison.groups == "pair":
         who = "a group"
-    else:
-        who = "too few groups are left: one is left out when it"
     return "; ".join(filter(None, (undefined(who), comparison.undefined)))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.measures.counts import Counts, Floats, count, deprived_and_favoured, divide
-from fairbench_cli.measures.functions import acceptance_by_group, discrimination
+from fairbench_cli.measures.functions import acceptance_by_group
 from fairbench_cli.measures.rows import (
     GROUPS,
     SEED,
@@ -91,11 +91,6 @@ def mean_within(values: Floats, strata: Counts) -> Floats:
     weights = np.where(np.isnan(values), 0.0, _shares(strata).sum(-1))
     # Not 0 × ∞: a stratum that counts nothing must not undo the mean.
     return divide((np.where(weights > 0, values, 0.0) * weights).sum(-1), weights.sum(-1))
-
-
-def stratum_differences(strata: Counts) -> Floats:
-    """P(+|zᵢ,ḡ) − P(+|zᵢ,g) in each stratum, shape (..., strata); NaN where there is one group only."""
-    return discrimination(strata)
 
 
 def comparable_share(strata: Counts) -> Floats:
@@ -176,7 +171,9 @@ def redlining_potential(rows: Rows) -> float:
     ValueError
         When the rows have no features.
     """
-    return balanced_error(predicted_groups(rows))
+    wrong_and_right = predicted_groups(rows)
+    wrong = wrong_and_right.n[[0, 1], [0, 1], [1, 0]]
+    return float(divide(wrong, wrong_and_right.group_total).mean())
 
 
 def predicted_groups(rows: Rows) -> Counts:
@@ -191,12 +188,6 @@ def predicted_groups(rows: Rows) -> Counts:
     if min(np.sum(rows.s == 0), np.sum(rows.s == 1)) < FOLDS:
         return Counts(GROUPS, np.zeros((2, 2, 2)))
     return count(rows.s, rows.s, _predict_groups(matrix, rows), GROUPS, rows.weights)
-
-
-def balanced_error(counts: Counts) -> float:
-    """Return the mean of both groups' error rates; NaN when a group is empty."""
-    wrong = counts.n[[0, 1], [0, 1], [1, 0]]
-    return float(divide(wrong, counts.group_total).mean())
 
 
 def _predict_groups(matrix: Floats, rows: Rows) -> NDArray[np.intp]:

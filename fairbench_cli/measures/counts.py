@@ -185,9 +185,8 @@ def count(
             numbers = column.astype(np.float64)
             if not (np.isfinite(numbers) & (numbers == np.floor(numbers))).all():
                 raise ValueError(f"a {name} is missing or is not a whole number")
-    if weights is None:
-        mass = None
-    else:
+    mass = None
+    if weights is not None:
         mass = np.asarray(weights, dtype=np.float64)
     if mass is not None and not (np.isfinite(mass) & (mass >= 0)).all():
         raise ValueError("a weight is negative or not a number")

@@ -199,9 +199,8 @@ def find_clusters(
     """
     from sklearn.cluster import KMeans
 
-    if weights is None:
-        heavy = matrix
-    else:
+    heavy = matrix
+    if weights is not None:
         heavy = matrix[np.asarray(weights) > 0]
     different = len(np.unique(heavy.round(DECIMALS), axis=0))
     if not different:  # no rows, or none of any weight

@@ -139,10 +139,9 @@ def find_extremes(subgroups: Subgroups, above: Floats, below: Floats, deals: Ite
     best: list[int | None] = []
     ratios = []
     for side in (~higher & (likelihoods > TIED), higher & (likelihoods > TIED)):
+        index = None
         if side.any():
             index = _first_of_largest(np.where(side, likelihoods, -np.inf), subgroups, rows)
-        else:
-            index = None
         best.append(index)
         ratios.append(0.0 if index is None else float(likelihoods[index]))
     most = [np.empty(0)]

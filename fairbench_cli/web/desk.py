@@ -201,7 +201,7 @@ class Desk:
         }
         for single in SINGLE:
             names = [name for name, other_role in role_of.items() if other_role == single]
-            changed[single] = names[0] if names else None
+            changed[single] = next(iter(names), None)
         without_empty = {key: value for key, value in changed.items() if value}
         for key in changed.keys() - without_empty.keys():
             options.pop(key, None)

@@ -55,9 +55,8 @@ class RateRows:
     def take(self, groups: Ints) -> "RateRows":
         """Return the rows of other groups: one for each place, or for each place and rate."""
         columns = np.arange(self.numerator.shape[1])
-        if groups.ndim == 2:
-            indices = groups
-        else:
+        indices = groups
+        if groups.ndim != 2:
             indices = groups[:, None]
         return RateRows(
             numerator=self.numerator[indices, columns],

@@ -57,9 +57,8 @@ def find_references(group_counts: Slice, names: Sequence[str], config: AuditConf
     )
     if config.ref_method in ("minimum", "maximum"):
         rates = divide(*numerators_and_denominators(group_counts.counts.n, names))
-        if config.ref_method == "minimum":
-            rank_values = rates
-        else:
+        rank_values = rates
+        if config.ref_method != "minimum":
             rank_values = -rates
         undefined = np.where(may_be_chosen, 1e300, np.inf)[
             :, None
@@ -233,10 +232,9 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
         given_reference = _find_named_reference(group_counts, config)
         out = excluded(group_counts, config)
         if out.all():
+            of_model = ""
             if group_counts.model:
                 of_model = f" in {config.slice_name or 'model'} {format_value(group_counts.model)}"
-            else:
-                of_model = ""
             problem = f"all groups of {format_value(group_counts.attribute)}{of_model} are left out"
             raise user_error(problem, "leave out fewer groups, or audit other attributes", Flag("exclude"))
         if given_reference is not None and out[group_counts.counts.groups.index(given_reference)]:
@@ -267,9 +265,8 @@ def _find_named_reference(group_counts: Slice, config: AuditConfig) -> str | Non
         return None
     if name not in groups:
         problem = f"attribute {format_value(group_counts.attribute)} has no group {format_value(name)}"
+        of_model = ""
         if group_counts.model:
             of_model = f" in model {format_value(group_counts.model)}"
-        else:
-            of_model = ""
         raise user_error(problem + of_model, suggest(name, groups), Flag("ref"))
     return name

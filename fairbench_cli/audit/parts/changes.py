@@ -697,10 +697,9 @@ def describe_outcome(outcomes: Sequence[Word]) -> str:
 def summarise_counts(outcomes: Sequence[Word]) -> str:
     """Return how many disparities became better, worse, or are not decided."""
     better, worse, hardly, still = (outcomes.count(word) for word in WORDS)
+    verb = "are"
     if still == 1:
         verb = "is"
-    else:
-        verb = "are"
     if not better + worse + hardly:
         return f"No disparity became larger or smaller by more than chance: {still} {verb} not decided."
     remaining_text = ""
@@ -755,10 +754,9 @@ def _describe_overall(rows: Sequence[RateChange]) -> tuple[str, ...]:
     clauses = []
     for row in (row_by_metric[name] for name in OVERALL if name in row_by_metric):
         change = f"{row.change.value:+.3f}, {row.change.low:+.3f} to {row.change.high:+.3f}"
+        moved = "no row moved"
         if math.isfinite(row.change.low):
             moved = change
-        else:
-            moved = "no row moved"
         before, after = (formatting.number(value) for value in (row.value_before, row.value_after))
         clauses.append(f"{RATES[row.metric].label} {before} → {after} ({moved})")
     if clauses:
@@ -784,10 +782,9 @@ def _worst_groups_first(rows: Sequence[Change]) -> list[Change]:
 
 def _describe_reason(row: Change, changes: Changes, report: Report) -> str:
     """Return why a change is not decided; of chance, whether it alone would be."""
+    among = ""
     if row.deciding:
         among = formatting.among_text(row.p, changes.family, report.config.confidence)
-    else:
-        among = ""
     return REASONS[row.reason] + (among if row.reason == "chance" else "")
 
 
@@ -813,10 +810,9 @@ def _table(title: str, rows: Sequence[Change], changes: Changes, report: Report,
     """Return the changes with all their numbers."""
 
     def word(row: Change) -> TableCell:
+        reason = ""
         if row.reason:
             reason = f": {_describe_reason(row, changes, report)}"
-        else:
-            reason = ""
         return TableCell(WORDS[row.word] + reason, verdict=LOOKS[row.word])
 
     columns: dict[str, Callable[[Change], TableCell]] = {

@@ -283,10 +283,9 @@ def plot_calibration(curves: ScoreCurves) -> str:
         low = low - 0.5
         high = high + 0.5
     axis = Axis(low, high, charts.LEFT)
+    equal = ""
     if probabilities:
         equal = charts.diagonal(axis, SHARES, "as many as the score says")
-    else:
-        equal = ""
     axis_label = f"mean score, of ranges with {ENOUGH} rows and more"
     return _plot_lines("Calibration", axis_label, curves, lines, axis, equal)
 
@@ -301,10 +300,9 @@ def _plot_lines(
 ) -> str:
     """Draw a line for each group, in a plot with shares on its vertical axis."""
     left_out = len(curves.groups) - len(lines)
+    key = ""
     if left_out:
         key = f"{left_out} more groups in the table"
-    else:
-        key = ""
     tooltip = f"{curves.attribute}: {title}; the numbers are in the table"
     return charts.plot_lines(tooltip, x, SHARES, lines, axis_label, key, background)
 
@@ -373,10 +371,9 @@ def curve_sections(all_curves: Sequence[ScoreCurves], report: Report, view: View
     sections: list[Section] = []
     by_model = group_by(all_curves, lambda curves: curves.model)
     for model, curves in by_model.items():
+        where = ""
         if len(by_model) > 1:
             where = f" (model {model})"
-        else:
-            where = ""
         sections += [_score_section(attribute_curves, where, report, view) for attribute_curves in curves]
     measured: set[str] = set()
     for attribute_curves in all_curves:
@@ -443,10 +440,9 @@ def _score_section(curves: ScoreCurves, where: str, report: Report, view: View) 
         left_out.append(f"{len(lines) - len(shown_lines)} more")
     if bins and view.max_rows is not None:
         left_out.append("the calibration curve")
+    remark = ""
     if left_out:
         remark = f"and {' and '.join(left_out)}: see --all"
-    else:
-        remark = ""
     tables = [table_of("Scores by group", columns, shown_lines, remark)]
     if bins and view.max_rows is None:
         tables.append(_bin_table(bins))

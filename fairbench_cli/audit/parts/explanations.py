@@ -167,9 +167,8 @@ def _explanations(
         explained_pairs = [max(pairs, key=lambda pair: pairs[pair][0])]
     rows_per_unit = float(rows_per_weight(group_counts, range(len(group_counts.rows))))
     for g, reference_index in explained_pairs:
-        if reference_index == REST:
-            reference = REST_NAME
-        else:
+        reference = REST_NAME
+        if reference_index != REST:
             reference = names[reference_index]
         rows, reference_rows = pairs[g, reference_index]
         explanation = Explanation(
@@ -246,7 +245,7 @@ def stratify(
     errors = standard_errors(worthy.predicted)
     z = NormalDist().inv_cdf((1 + config.confidence) / 2)
     rate, reference = acceptance_by_group(counts)
-    differences = -conditional.stratum_differences(counts)
+    differences = -discrimination(counts)
     lift = conditional.belift_by_stratum(counts)
     low, high = _limits(worthy.predicted, config.confidence)
     within = intervals(differences, low, high)

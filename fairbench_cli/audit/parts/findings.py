@@ -117,10 +117,9 @@ def describe_finding(row: Disparity, report: Report) -> str:
     to contradict each other, both p-values are given.
     """
     if report.config.rule == "point" and row.verdict != "undecided":
+        within = ", more than is allowed"
         if row.verdict == "pass":
             within = ", within what is allowed"
-        else:
-            within = ", more than is allowed"
         return f"{within}: {VERDICTS[row.verdict]}, chance not looked at"
     if row.reason == "no rows":
         return f"; {formatting.REASONS['no rows']}: {VERDICTS['undecided']}"
@@ -142,10 +141,9 @@ def _describe_difference(row: Disparity, report: Report) -> str:
     if row.p < report.config.alpha:
         adjusted = formatting.p_value(row.p_holm)
         return f", which could be chance among {report.family:,} comparisons (p {adjusted}; alone {alone})"
+    test_text = ""
     if row.test == "fisher":
         test_text = " by Fisher's exact test"
-    else:
-        test_text = ""
     if test_text and not _holds_equal_rates(row):
         test_text += ", which few rows mislead less than the interval"
     return f", which could be chance (p {alone}{test_text})"
@@ -161,15 +159,12 @@ def _holds_equal_rates(row: Disparity) -> bool:
 def _describe_limit(row: Disparity) -> str:
     """Return whether the gap is beyond the limits: ", and less than the 0.8 allowed"."""
     if beyond(row) == "within":
-        return f"{_and(row)} within the {format_allowed(row.tau, row.margin)} allowed"
+        joint = ", and"
+        if row.value == row.reference_value:
+            joint = ","
+        return f"{joint} within the {format_allowed(row.tau, row.margin)} allowed"
     if row.verdict == "fail" and is_measured_within(row):
         return ""  # of slices in an order: what the latest of them show is said after it
     if row.verdict == "fail":
         return f", and {describe_side(row)}"
     return f"; whether it is {describe_side(row)} is open"
-
-
-def _and(row: Disparity) -> str:
-    if row.value == row.reference_value:
-        return ","
-    return ", and"

@@ -199,10 +199,9 @@ def describe_rows_needed(least: float, most: float) -> str:
         low_text = _order_of_magnitude(least)
     if math.isnan(most):
         return f"{low_text} or more"
+    approximately = ""
     if least < MANY_ROWS:
         approximately = "about "
-    else:
-        approximately = ""
     if most < MANY_ROWS:
         high_text = thousands(most)
     else:

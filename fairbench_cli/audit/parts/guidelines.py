@@ -206,14 +206,12 @@ def _impact_table(
     for g in np.flatnonzero(is_known).tolist():
         against = may[g] and g != top
         counted = (int(selected[g]), int(rows[g]), int(selected[top]), int(rows[top]))
+        chance = None
         if against:
             chance = _compute_chance(counted, tests[min(g, top), max(g, top)], config)
-        else:
-            chance = None
+        rule = None
         if against and config.preset == "eeoc":
             rule = _apply_four_fifths(*counted)
-        else:
-            rule = None
         if may[g] and rates[top] > 0:
             ratio = float(rates[g] / rates[top])
         else:
@@ -232,10 +230,9 @@ def _impact_table(
                 four_fifths=rule,
             )
         )
+    highest = ""
     if top >= 0:
         highest = group_counts.counts.groups[top]
-    else:
-        highest = ""
     return ImpactTable(*group_counts.place, highest, int(rows[~is_known].sum()), family, tuple(impact_rows))
 
 
@@ -308,10 +305,9 @@ def _summarise_four_fifths(tables: Sequence[ImpactTable], report: Report) -> str
 def impact_sections(tables: Sequence[ImpactTable], report: Report, view: View) -> tuple[Section, ...]:
     """Return the tables of the rule, and how they are to be read."""
     pairs = format_count(tables[0].family, "pair")
+    make = _guideline_sections
     if report.without_verdict:
         make = _law_sections
-    else:
-        make = _guideline_sections
     return tuple(make(tables, pairs, report, view))
 
 

@@ -77,10 +77,9 @@ def describe_change(row: NumberChange, report: Report) -> str:
     group = formatting.format_group(row.group)
     reference = formatting.format_group(row.reference)
     label = NUMBER_MEASURES[row.metric].label
+    moved = "widens"
     if is_nearer(row):
         moved = "narrows"
-    else:
-        moved = "widens"
     if row.word == "hardly":
         moved = f"hardly {moved}"
     digits = _digits_after(row.after, report)

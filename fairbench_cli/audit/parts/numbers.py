@@ -156,10 +156,9 @@ def describe_kind(numbers: NumberSlice, report: Report) -> str:
     name = numbers.column
     if report.config.outcome == "ordinal":
         return f"{name} is read as levels in an order: groups are compared by their ranks."
+    kind = "a number"
     if numbers.margin.is_amount:
         kind = "an amount"
-    else:
-        kind = "a number"
     text = f"{name} is read as {kind}, and compared as it is."
     if any(measure in numbers.groups[0].values for measure in ERRORS):
         text += " A mean error above 0 overestimates."
@@ -329,7 +328,7 @@ def group_table(title: str, numbers: NumberSlice, view: View) -> TextTable:
 
 def comparison_table(title: str, numbers: NumberSlice, view: View) -> TextTable:
     """Return the comparisons: what decides first, the largest differences first."""
-    rows = sorted_comparisons(numbers)
+    rows = sorted(numbers.comparisons, key=lambda row: not row.deciding)
     columns: dict[str, Callable[[NumberComparison], TableCell]] = {
         "group": lambda row: TableCell(row.group),
         "measure": lambda row: TableCell(NUMBER_MEASURES[row.metric].label),
@@ -350,11 +349,6 @@ def verdict_cell(row: NumberComparison) -> TableCell:
         return TableCell("")
     text = format_verdict(row.verdict, clearly=row.shown_outside)
     return TableCell(text, formatting.REASONS[row.reason], verdict=row.verdict)
-
-
-def sorted_comparisons(numbers: NumberSlice) -> list[NumberComparison]:
-    """Return comparisons, what decides first, and of each group together."""
-    return sorted(numbers.comparisons, key=lambda row: (not row.deciding,))
 
 
 SHORT_MEASURES = ("mean", "median", "mean-residual", "mae")

@@ -236,7 +236,7 @@ def _format(attribute: NumericAttribute, value: float) -> str:
 def attribute_sections(attributes: Sequence[NumericAttribute], _: Report, view: View) -> Iterator[Section]:
     """Yield each attribute with its numbers and its curves, under each decision."""
     several = len({attribute.decision for attribute in attributes}) > 1
-    for (decision, name), rows in _by_attribute(attributes).items():
+    for (decision, name), rows in group_by(attributes, lambda row: (row.decision, row.attribute)).items():
         first_row = rows[0]
         charts = () if view.brief else tuple(map(_plot_attribute, rows))
         notes = [
@@ -256,12 +256,6 @@ def attribute_sections(attributes: Sequence[NumericAttribute], _: Report, view: 
         columns = RATE_TABLE if first_row.is_rate else TABLE
         sentences = tuple(map(describe_attribute, rows))
         yield Section(title, sentences, (table_of("", columns, rows),), tuple(notes), charts=charts)
-
-
-def _by_attribute(
-    attributes: Sequence[NumericAttribute],
-) -> dict[tuple[str, str], list[NumericAttribute]]:
-    return group_by(attributes, lambda attribute: (attribute.decision, attribute.attribute))
 
 
 def short_sections(attributes: Sequence[NumericAttribute], _: Report) -> Iterator[Section]:
@@ -341,11 +335,6 @@ def attribute_rows(attributes: Sequence[NumericAttribute], _: Report) -> Iterabl
     return map(formatting.flatten, attributes)
 
 
-def describe_numbers(attributes: Sequence[NumericAttribute]) -> str:
-    """Return a sentence on each attribute of an audit of numbers; of rates there are too many."""
-    return " ".join(describe_attribute(attribute) for attribute in attributes if not attribute.is_rate)
-
-
 NUMERIC_ATTRIBUTES = Part(
     KEY,
     read=read_attributes,
@@ -355,5 +344,6 @@ NUMERIC_ATTRIBUTES = Part(
     tables={"numeric_attributes": attribute_rows},
     sections=lambda attributes, report, view: tuple(attribute_sections(attributes, report, view)),
     short=lambda attributes, report: tuple(short_sections(attributes, report)),
-    summary=lambda attributes, _: describe_numbers(attributes),
+    # Of rates there are too many sentences.
+    summary=lambda attributes, _: " ".join(describe_attribute(row) for row in attributes if not row.is_rate),
 )

@@ -41,10 +41,9 @@ class View:
         left_out: Sequence[Any] = ()
         if self.max_rows is not None:
             left_out = rows[self.max_rows :]
+        kinds_text = ""
         if kinds and left_out:
             kinds_text = f" ({kinds(left_out)})"
-        else:
-            kinds_text = ""
         remark = ""
         if left_out:
             remark = f"and {len(left_out):,} more{kinds_text}: see --all"

@@ -216,10 +216,9 @@ def judged_section(
     rows = deciding_rows(verdict, report)
     all_rows, _ = rows_of_attribute(verdict, report)
     references = list(dict.fromkeys(row.reference for row in all_rows if row.metric in report.deciding))
+    against = ""
     if len(references) == 1:
         against = f", against {references[0]}"
-    else:
-        against = ""
     place = bracketed_place(verdict, report)
     title = f"{verdict.attribute}: {attribute_verdict(verdict, report)}{against}{place}"
     return Section(title, (summarise_failures(rows),) if rows else (), tables, notes, verdict.verdict)
@@ -291,10 +290,9 @@ def _plot_panel(
         line = math.nan
     label = RATES[metric].label
     left_out = len(rows) - len(drawn_rows)
+    caption = ""
     if label != metric:
         caption = label
-    else:
-        caption = ""
     if left_out:
         caption += f" ({left_out} more groups in the table)"
     against = describe_against(rows)
@@ -425,10 +423,9 @@ def _gap_text(row: Disparity, report: Report) -> str:
 
 def describe_reason(row: Disparity, report: Report) -> str:
     """Return why a comparison is not decided; of chance, whether it alone would be."""
+    among = ""
     if row.deciding:
         among = formatting.among_text(row.p, report.family, report.config.confidence)
-    else:
-        among = ""
     why = formatting.describe_reason(row.reason, row.p_holm, report.config.confidence)
     if row.reason == "chance":
         return why + among

@@ -248,10 +248,9 @@ def _decide_test(
     if verdict == "undecided" and math.isnan(interval.value):
         reason = "no rows"
     elif verdict == "undecided" and decide_metric(judged, interval, tau, POINT) == "fail":
+        reason = "chance"
         if math.isnan(tested.p):
             reason = "few"
-        else:
-            reason = "chance"
     elif verdict == "undecided":
         if judged.p_value:
             reason = "chance"
@@ -290,9 +289,8 @@ def _tested_pairs(
     groups = group_counts.counts.groups
     reference_indices = references.find_references(group_counts, ("selection-rate",), config)
     reference = int(reference_indices[0])
-    if reference == REST:
-        against = REST_NAME
-    else:
+    against = REST_NAME
+    if reference != REST:
         against = groups[reference]
     other_groups = [
         g for g in np.flatnonzero(references.comparable(group_counts, config)).tolist() if g != reference
@@ -670,9 +668,8 @@ def _table(
                 value = formatting.p_cell(interval.value)
             else:
                 value = formatting.fine_cell(interval)
-            if entry.ideal is None:
-                best = NOTHING
-            else:
+            best = NOTHING
+            if entry.ideal is not None:
                 best = TableCell(f"{entry.ideal:g}", "", entry.ideal)
             part_tests = []
             p_cells = _p_cells(None)
@@ -691,10 +688,9 @@ def _table(
     if view.brief:
         heads = _without_best(heads)
         lines = [_without_best(line) for line in lines]
+    where = ""
     if report.several:
         where = f" ({formatting.format_place(first_row.model, first_row.decision)})"
-    else:
-        where = ""
     title = f"{first_row.attribute}, against {first_row.reference}{where}"
     shown_lines, remark = view.cut(lines)
     return TextTable(title, heads, tuple(shown_lines), remark)

@@ -52,7 +52,7 @@ def _find_leading(all_rows: Report) -> list[tuple[AttributeVerdict, Disparity | 
         rows = rates.deciding_rows(verdict, all_rows)
         minor = rates.minor_groups(rates.rows_of_attribute(verdict, all_rows)[1])
         ordered = rates.worst_first(rows, minor)
-        leading.append((verdict, ordered[0] if ordered else None))
+        leading.append((verdict, next(iter(ordered), None)))
     return leading
 
 

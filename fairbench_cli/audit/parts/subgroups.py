@@ -318,10 +318,9 @@ def summarise_subgroups(subgroups: Sequence[Subgroup], report: Report) -> str:
             return "No subgroup stands out by more than chance."
         return ""
     clearest = min(standing, key=lambda subgroup: (subgroup.p_adjusted, -subgroup.likelihood_ratio))
+    often = "less"
     if clearest.side == "higher":
         often = "more"
-    else:
-        often = "less"
     n_searched = formatting.thousands(clearest.searched)
     subgroup = f"{formatting.format_group(clearest.subgroup)} stands out most"
     return (
@@ -347,22 +346,23 @@ def subgroup_sections(subgroups: Sequence[Subgroup], report: Report, view: View)
     names = subgroups[0].attribute
     n_searched = max(subgroup.searched for subgroup in subgroups)
     tests = len({(subgroup.model, subgroup.decision, subgroup.metric) for subgroup in subgroups})
+    who = "rows"
     if config.cluster:
         who = f"people, among those of as many rows, by {config.cluster[0]}"
-    else:
-        who = "rows"
+    whom = "All groups"
     if CROSS in names:
         whom = "All combinations"
-    else:
-        whom = "All groups"
     sentences = (
         f"{whom} of {names} were searched, up to {formatting.thousands(n_searched)} subgroups of at least "
         f"{least}, for the one whose rate is most clearly below, or above, that of all other rows.",
     )
     level = f"{100 * config.confidence:g} %"
+    searches = ""
+    if tests > 1:
+        searches = f"all {tests} searches of a rate, "
     notes = (
         f"p: how often a search as wide finds as much where there is nothing: outcomes were dealt out "
-        f"{config.draws} times among {who}. It is over all subgroups, {_searches_text(tests)}below and "
+        f"{config.draws} times among {who}. It is over all subgroups, {searches}below and "
         "above.",
         f"Brackets are {level} intervals that hold for all of these at once, as the subgroup was chosen for "
         "its rate. These lines decide nothing.",
@@ -387,12 +387,6 @@ def _least_text(report: Report) -> str:
 
 def _describe_none(report: Report) -> str:
     return f"No subgroup of {_least_text(report)}, with as many other rows, has another rate."
-
-
-def _searches_text(tests: int) -> str:
-    if tests > 1:
-        return f"all {tests} searches of a rate, "
-    return ""
 
 
 def _few_draws(tests: int, report: Report) -> Iterator[str]:
@@ -420,10 +414,9 @@ def _table(rows: Sequence[Subgroup], report: Report, view: View) -> TextTable:
     if not view.brief:
         columns["difference"] = lambda row: formatting.fine_cell(row.difference)
     columns["p"] = lambda row: formatting.p_cell(row.p_adjusted)
+    title = ""
     if report.several:
         title = place_name(rows[0], report)
-    else:
-        title = ""
     return view.table(title, columns, rows)
 
 

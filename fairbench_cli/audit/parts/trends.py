@@ -121,10 +121,9 @@ def find_trends(_: tuple[()], base: Report) -> SliceTrends:
     """Return the audit of all slices together, and the trends of the rates that decide."""
     all_rows = base.streams.together if base.streams else _audit_all_rows(base)
     names = tuple(dict.fromkeys(group_counts.model for group_counts in base.slices))
+    when = None
     if len(names) >= LEAST:
         when = parse_times(names)
-    else:
-        when = None
     trends = tuple(_compute_trends(all_rows, base, when)) if when else ()
     looks = tuple(last_looks(base).values())
     return SliceTrends(all_rows, names, trends, when is not None, looks)
@@ -174,10 +173,9 @@ def _compute_trends(all_rows: Report, base: Report, when: Sequence[float]) -> It
         steady = tested and row.tau <= change.low and change.high <= 1 / row.tau
         word: Word = "steady" if steady else "undecided"
         if tested and adjusted[i] < config.alpha:
+            word = "falls"
             if change.value > 1:
                 word = "rises"
-            else:
-                word = "falls"
         yield Trend(
             *(*row.place, row.group, row.reference),
             metric=row.metric,
@@ -228,13 +226,11 @@ def slices_name(trends: SliceTrends, report: Report) -> str:
 
 def summarise_trends(trends: SliceTrends, report: Report) -> str:
     """Return which trends are shown, and the verdict on the last slice, or what all looks show."""
+    gate_text = ""
     if report.config.fail or report.config.failing_metrics:
         gate_text = "by which the gate goes, "
-    else:
-        gate_text = ""
-    if report.verdict == "undecided":
-        verdict = "is not decided"
-    else:
+    verdict = "is not decided"
+    if report.verdict != "undecided":
         verdict = VERDICTS[report.verdict]
     if not any(rates.deciding_rows(row, report) for row in report.judged):
         verdict += ": there is nothing to compare"
@@ -336,10 +332,9 @@ def plot_slices(
     not_drawn = [row_of_group for row_of_group in ordered if row_of_group not in main]
     label = RATES[metric].label
     against = {formatting.format_group(row_of_group.reference) for row_of_group in ordered}
+    reference_text = "the reference"
     if len(against) == 1:
         reference_text = against.pop()
-    else:
-        reference_text = "the reference"
     gap_text = f"ratio to {reference_text}"
     if name_gaps(ordered) == "difference":
         gap_text = f"difference from {reference_text}"
@@ -349,10 +344,9 @@ def plot_slices(
     head += join_names([formatting.format_group(row_of_group.group) for row_of_group in not_drawn])
     if not_drawn and fold_rest:
         folded = (Chart(head, _plot_lines(f"{title}; {head}", trends, report, not_drawn[:MOST_LINES])),)
+    caption = ""
     if not_drawn and not fold_rest:
         caption = f"not drawn, {head}"
-    else:
-        caption = ""
     return Chart(title, _plot_lines(title, trends, report, main), caption, folded=folded)
 
 
@@ -430,10 +424,9 @@ def trend_sections(trends: SliceTrends, report: Report, view: View) -> Sequence[
         tables_of_each.append(rates.verdict_table("", report, metrics, heads, decides=True))
         tables = [rates.verdict_table("", all_rows, metrics, heads, decides=True, anchor="w")]
         sections = [replace(section, folded=True) for section in sections]
+    hint = "see --all"
     if view.max_rows is None:
         hint = "below"
-    else:
-        hint = "see --all"
     looks: tuple[Section, ...] = ()
     notes_on_each = [grid_note]
     if report.streams is not None:

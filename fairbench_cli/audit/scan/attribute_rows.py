@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.scan.draws import drawn_rows
-from fairbench_cli.audit.scan.readings import Cut, Ints, count_selected, scores_of
+from fairbench_cli.audit.scan.readings import Ints, count_selected, scores_of
 from fairbench_cli.audit.scan.scan import Scan, against_rest
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.rates import numerators_and_denominators
@@ -105,15 +105,12 @@ def list_events(scan: Scan, rows: AttributeRows, rates: Sequence[str]) -> Iterat
         return
     above, below = numerators_and_denominators(CELLS, rates)
     cuts = scan.cuts_of("")
+    ones = np.ones(len(rows.level), dtype=np.int64)
     for cut in cuts:
         if isinstance(cut.tied, int):
             continue
-        kind = 2 * against_rest(cut, rows.label) + _selected(scan, cut, cuts, rows.level)
+        level = against_rest(cut, rows.level)
+        is_selected = count_selected(cut, scores_of(cuts), level, ones, scan.config.seed, "")
+        kind = 2 * against_rest(cut, rows.label) + is_selected
         for m, metric in enumerate(rates):
             yield RowEvents(cut.text, metric, below[kind, m] > 0, above[kind, m])
-
-
-def _selected(scan: Scan, cut: Cut, cuts: list[Cut], level: Ints) -> Ints:
-    """Return which rows a decision selects, as 0 and 1."""
-    ones = np.ones(len(level), dtype=np.int64)
-    return count_selected(cut, scores_of(cuts), against_rest(cut, level), ones, scan.config.seed, "")

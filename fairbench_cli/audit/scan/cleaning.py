@@ -285,8 +285,8 @@ def _add_period(source: Source, name: str, config: AuditConfig) -> Source:
     period_column = sql.text_column(PERIODS[period].format(date=date))
     return replace(
         source,
-        columns=(*source.columns, name),
-        in_sql=(*source.in_sql, period_column),
+        columns=source.columns + (name,),
+        in_sql=source.in_sql + (period_column,),
         notes=source.notes + notes,
     )
 

@@ -92,10 +92,9 @@ def rows_of_run(
         When no cell or several are meant, the repeat has no result, or the audit asks for what counts do not
         answer; for filters on what is no folder of results.
     """
+    path = None
     if isinstance(source, str | Path):
         path = Path(source)
-    else:
-        path = None
     if path is not None and path.is_dir() and (path / "plan.json").is_file():
         _refuse_keys_of_files(config)
         return _read_cell(path, config, tuple(only), repeat)
@@ -103,10 +102,9 @@ def rows_of_run(
         problem = "cells are those of a folder of results"
         fix = "audit the folder that `fairbench run` wrote"
         raise user_error(problem, f"{fix}, or leave it out", Flag("only"))
+    rows = None
     if path is not None:
         rows = _read_predictions(path, config, repeat or 0)
-    else:
-        rows = None
     if rows is None and repeat is not None:
         problem = "only runs have repeats"
         raise user_error(problem, "audit a folder of results or a file of its predictions", Flag("repeat"))
@@ -143,9 +141,8 @@ def _read_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat:
         counted_repeats = [
             n for n, record in records.items() if record is not None and record.counts is not None
         ]
-        if record is None:
-            why = "has not been run"
-        else:
+        why = "has not been run"
+        if record is not None:
             why = f"is {record.status}: {record.reason}"
         raise _no_repeat_error(
             f"repeat {number} of this cell in {format_path(folder)} {why}", counted_repeats
@@ -262,8 +259,7 @@ def _describe_rows(frame: "pd.DataFrame", repeat: str) -> str:
 
 
 def _no_repeat_error(problem: str, repeats: list[int]) -> UserError:
+    fix = "run the cell"
     if repeats:
         fix = f"give one of {', '.join(map(str, repeats[:MOST_CHOICES]))}"
-    else:
-        fix = "run the cell"
     return user_error(problem, fix, Flag("repeat"))

@@ -26,7 +26,6 @@ from fairbench_cli.data.recognise import find_good_value, named_like_harm, tell_
 MOST_CLASSES = 20  # a column of more different numbers holds a quantity
 MOST_NAMED = 6
 MOST_WHOLE = 12  # different whole numbers that may be codes or levels
-TWO = 2
 MOST_CELLS = 200_000  # different ones of a column, whose numbers are looked at
 MOST_PEOPLE = 10_000_000  # in rows that stand for several: each is read again
 CUT = (
@@ -51,13 +50,11 @@ def reading_rows(source: Source) -> Iterator[None]:
 
 def reading_error(source: Source, error: Exception) -> UserError:
     """Return the error that DuckDB's refusal to read on means, with a line number where there is one."""
-    with readable(source.name):
-        if source.format == "csv":
+    if source.format == "csv":
+        with readable(source.name):
             error_in_text = _find_error_in_text(source)
-        else:
-            error_in_text = None
-    if error_in_text is not None:
-        return error_in_text
+        if error_in_text is not None:
+            return error_in_text
     text = str(error)
     if "unicode" in text.lower() and source.format in ("csv", "ndjson"):
         with readable(source.name):
@@ -87,9 +84,7 @@ def _find_error_in_text(source: Source) -> UserError | None:
                 if sum(map(len, record)) > LONGEST:
                     return too_long(f"{source.name}:{start}")
                 if record and len(record) != len(source.columns):
-                    cells = "1 cell"
-                    if len(record) != 1:
-                        cells = f"{len(record)} cells"
+                    cells = format_count(len(record), "cell")
                     problem = f"the row has {cells}, the header {len(source.columns)}"
                     fix = "give every row the same cells, and quote cells that hold the separator"
                     return user_error(problem, fix, f"{source.name}:{start}")
@@ -182,10 +177,9 @@ def refuse_no_numbers(source: Source, column: int, bad: str, problem: str, fix: 
         obstacle = find_obstacle(word_row[0])
         if obstacle is not None:
             hindrance, advice = obstacle
+            fix = advice
             if advice == SECOND:
                 fix = (f"{advice}: ", Flag("notation", (source.columns[column], "second")))
-            else:
-                fix = advice
             bad = word
             problem = f"{{column}} has {{value}}, in {{count}}: {hindrance}"
     refuse_if(source, column, bad, problem, fix)
@@ -266,11 +260,9 @@ def refuse_codes(source: Source, column: int, flag: str) -> None:
             source, column, bad, "{column} has {value}, and more that is not 0 or 1, in {count}", CUT
         )
     elif has_many:
-        problem = (
-            f"{{column}} has {{value}}, and over {MOST_CLASSES} different values, in {{count}}: this looks "
-        )
+        problem = f"{{column}} has {{value}}, and over {MOST_CLASSES} different values, in {{count}}"
         fix = "audit decisions: make a column of 0 and 1 of what counts, such as income above 50000"
-        refuse_no_numbers(source, column, bad, f"{problem}this looks like regression", fix)
+        refuse_no_numbers(source, column, bad, f"{problem}: this looks like regression", fix)
     elif bad_rows:
         listed = _list_values(bad_rows).replace("{", "{{").replace("}", "}}")
         if len(value_rows) > MOST_CLASSES:
@@ -403,7 +395,7 @@ def offer_for_whole_numbers(name: str, rows: Mapping[str, int]) -> tuple[Flag, .
     if not is_whole or not 1 < len(rows) <= most:
         return ()
     value = Flag("favourable", "VALUE")
-    if len(rows) == TWO:
+    if len(rows) == 2:
         return (value,)
     number_rows = sorted((number or 0.0, rows[text]) for text, number in numbers.items())
     n_below = accumulate(n for _, n in number_rows)

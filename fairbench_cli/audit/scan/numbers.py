@@ -304,11 +304,6 @@ def _find_groups(
         group_counts.attribute.split(CROSS) if group_counts.intersection else [group_counts.attribute]
     )
     codes = [np.asarray(columns[f"of_{names.index(name)}"]) for name in attributes]
-    return group_finder(scan, _under_own_model(scan, group_counts), attributes, kind)(codes)
-
-
-def _under_own_model(scan: Scan, group_counts: Slice) -> Slice:
-    """Return a slice that is called by its column of scores under the model of its rows, which is none."""
-    if len(scan.roles.scores) > 1:
-        return replace(group_counts, model="")
-    return group_counts
+    if len(scan.roles.scores) > 1:  # a slice is called by its column of scores, and its rows have no model
+        group_counts = replace(group_counts, model="")
+    return group_finder(scan, group_counts, attributes, kind)(codes)

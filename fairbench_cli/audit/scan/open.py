@@ -423,7 +423,7 @@ def _with_counts(opened: Source, config: AuditConfig) -> Source:
             opened = _with_writing(opened, error)
             input_errors.refuse_counts(opened, column)
     note = f"{opened.columns[column]}: a row stands for as many people."
-    return replace(opened, notes=(*opened.notes, note)).with_people(column)
+    return replace(opened, notes=opened.notes + (note,)).with_people(column)
 
 
 @dataclass(frozen=True)
@@ -485,7 +485,7 @@ def _with_writing(source: Source, error: input_errors.OtherWritingError) -> Sour
     in_sql = list(source.in_sql)
     in_sql[error.column] = sql.with_writing(in_sql[error.column], error.writing)
     note = f"{error.writing.note}: {source.columns[error.column]}."
-    return replace(source, in_sql=tuple(in_sql), notes=(*source.notes, note))
+    return replace(source, in_sql=tuple(in_sql), notes=source.notes + (note,))
 
 
 def _slices_of(rows: CountedRows, names: tuple[str, ...]) -> tuple[Slice, ...]:
@@ -703,10 +703,9 @@ def _describe_groups(
     merged = [group for group in trimmed if len(written[group]) > 1]
     if trimmed:
         listed = ", ".join(map(format_value, merged[:5])) + (", …" if len(merged) > 5 else "")
+        merged_clause = ""
         if merged:
             merged_clause = f", which merged {listed}"
-        else:
-            merged_clause = ""
         notes.append(f"{name}: blanks around values were trimmed{merged_clause}.")
     notes += [
         f"{name}: {format_value(group)} ({format_count(sizes[group], 'row')}) is a group of its own; if it "
@@ -741,17 +740,15 @@ def _repeated_people(rows: CountedRows) -> list[str]:
     }
     large = n_rows > MOST_IDENTIFIERS
     estimated = large and source.format in ("json", "parquet", "sqlite", "workbook", "frame")
+    table = "predictions"
     if large and not estimated:
         table = "sample"
-    else:
-        table = "predictions"
     notes = []
     for name, column in names.items():
         key = f"trimmed_{column}"
+        least = MOST_CODES
         if name.lower() in ("id", "entity_id"):
             least = 0
-        else:
-            least = MOST_CODES
         if roles.model is not None:
             key = f"({key}, {roles.model_sql})"
         advice = f"; if they are of one person, give --cluster {name}"
@@ -762,10 +759,9 @@ def _repeated_people(rows: CountedRows) -> list[str]:
         else:
             count = f"count(DISTINCT {key})"
         seen, distinct = source.row(f"SELECT count(*), {count} FROM {table} WHERE trimmed_{column} <> ''")
+        which_rows = "Rows"
         if table == "sample":
             which_rows = f"Among the first {seen} rows those"
-        else:
-            which_rows = "Rows"
         count_text = f"{'some ' if estimated else ''}{seen - distinct}"
         if least < distinct < seen and not (estimated and distinct >= (1 - FEW_REPEATS) * seen):
             notes.append(

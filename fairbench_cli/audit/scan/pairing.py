@@ -79,9 +79,8 @@ class _Pairing:
     @property
     def rows(self) -> str:
         """All rows of both in SQL: ``here``, ``there``, or both where they are a pair; what is checked."""
-        if self.key_columns is None:
-            key = ""
-        else:
+        key = ""
+        if self.key_columns is not None:
             key = f", trimmed_{self.key_columns[0]} AS person"
         mine = "".join(f", {value} AS mine_{i}" for i, (_, value, _) in enumerate(self.checked))
         if self.key_columns is None:
@@ -139,9 +138,8 @@ def pair_rows(source: Source, baseline: Source, config: AuditConfig) -> Source:
         _keep_baseline(pairing, score, config)
     pairing = _with_partners(pairing)
     source = pairing.source
-    if key_columns is None:
-        how = "in their order"
-    else:
+    how = "in their order"
+    if key_columns is not None:
         how = f"by {format_value(source.columns[key_columns[0]])}"
     notes = [f"Rows of both files are paired {how}.", *pairing.notes]
     if not pairing.checked:
@@ -166,7 +164,7 @@ def pair_rows(source: Source, baseline: Source, config: AuditConfig) -> Source:
         notes=source.notes + tuple(notes),
         table=table,
         first_table=f"(SELECT *, {missing_columns} FROM {source.first_table})",
-        in_sql=(*source.in_sql, SCORES),
+        in_sql=source.in_sql + (SCORES,),
         alone=source,
     )
 
@@ -213,10 +211,9 @@ def _columns_to_compare(
 def _keep_baseline(pairing: _Pairing, score: int, config: AuditConfig) -> None:
     """Keep what is needed of the baseline in a table, in the order of its rows; refuse what is no score."""
     baseline = pairing.baseline
+    text = "NULL::VARCHAR"
     if config.favourable:
         text = f"trimmed_{score}"
-    else:
-        text = "NULL::VARCHAR"
     columns = [f"number_{score} AS score", f"code_{score} AS code", f"{text} AS value", "true AS there"]
     if pairing.key_columns:
         columns += [f"trimmed_{pairing.key_columns[1]} AS person"]
@@ -347,7 +344,7 @@ def _without_copies(pairing: _Pairing, column: int) -> _Pairing:
             raise user_error(problem, _advise_identifier(pairing, once=True), file.name)
         copies = format_count(n_rows - n_persons, "row")
         note = f"{copies} of {called} with the {name} of an earlier one and all else as there: read once."
-        pairing = replace(pairing, notes=(*pairing.notes, note))
+        pairing = replace(pairing, notes=pairing.notes + (note,))
         if file is source:
             pairing = replace(pairing, source=replace(source, table=table, once=source.once or source.table))
         else:
@@ -380,7 +377,7 @@ def _without_zeros(pairing: _Pairing, column: int) -> _Pairing:
     example = format_value(padded[0] or padded[1])
     note = f"{source.columns[column]}: zeros in front are passed over, as in {example}."
     in_sql = (*source.in_sql[:column], key, *source.in_sql[column + 1 :])
-    return replace(pairing, source=replace(source, in_sql=in_sql), notes=(*pairing.notes, note))
+    return replace(pairing, source=replace(source, in_sql=in_sql), notes=pairing.notes + (note,))
 
 
 def _describe_strangers(pairing: _Pairing) -> list[str]:
@@ -424,10 +421,9 @@ def _difference_error(pairing: _Pairing, i: int) -> UserError:
     """Return the error for pairs of rows that differ in a column, the one checked at place `at`."""
     source = pairing.source
     key_columns = pairing.key_columns
+    key = "a.person"
     if key_columns is None:
         key = "row_number() OVER ()"
-    else:
-        key = "a.person"
     values = f"SELECT {key} AS whose, mine_{i} AS mine, theirs_{i} AS theirs FROM {pairing.rows}"
     first_difference = "count(*), min(whose), arg_min(mine, whose), arg_min(theirs, whose)"
     with source.engine(ordered=True, threads=1):

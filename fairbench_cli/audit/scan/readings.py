@@ -291,9 +291,8 @@ def _count_ranges(source: Source, roles: ColumnRoles, column: int) -> dict[str, 
     UserError
         For scores that are not finite numbers.
     """
-    if roles.model is None:
-        model = ""
-    else:
+    model = ""
+    if roles.model is not None:
         model = f"{roles.model_sql} AS model, "
     model_and_score = f"SELECT {model}number_{column} AS score FROM predictions"
     source.execute(f"CREATE OR REPLACE TEMP TABLE scores AS {model_and_score}")
@@ -428,10 +427,9 @@ def describe_bins(name: str, bins_or_edges: int | Edges, bins: NumberBins) -> st
     """Write where an attribute was cut."""
     if isinstance(bins_or_edges, Edges):
         return f"{name}: cut into {', '.join(bins.labels)}."
+    fewer = ""
     if len(bins.labels) < bins_or_edges:
         fewer = f" ({bins_or_edges} were asked for; equal values stay together)"
-    else:
-        fewer = ""
     return f"{name}: cut into {len(bins.labels)} bins{fewer}: {', '.join(bins.labels)}."
 
 
@@ -880,10 +878,9 @@ def _code_outcomes(column: sql.ColumnSql, outcomes: tuple[Outcome, ...]) -> sql.
         f" WHEN {text} IN ({', '.join(map(sql.quoted, outcome))}) THEN {class_index if several else 1}"
         for class_index, outcome in enumerate(outcomes)
     )
+    code_of_rest = 0
     if several:
         code_of_rest = len(outcomes)
-    else:
-        code_of_rest = 0
     return replace(
         column, code=f"CASE WHEN coalesce({text}, '') = '' THEN NULL{codes} ELSE {code_of_rest} END"
     )

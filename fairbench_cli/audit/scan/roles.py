@@ -160,7 +160,7 @@ def assign_roles(
         "label": (None if itself else label, "label"),
         "weight": (config.weight, "weight"),
         "model": (config.model_column, "model-column"),
-        "cluster": (config.cluster[0] if config.cluster else None, "cluster"),
+        "cluster": (next(iter(config.cluster or ()), None), "cluster"),
         "slice": (config.sliced_by, "slice"),
         "id": (config.identifier, "id"),
     }
@@ -268,10 +268,9 @@ def _note_unused_weights(source: Source, config: AuditConfig, used_columns: set[
         source.columns[i] for i, _, n_words, _ in _look_at_first_rows(source, weight_columns) if n_words == 0
     ]
     listed = " and ".join(names)
+    look = "look like weights and are"
     if len(names) == 1:
         look = "looks like weights and is"
-    else:
-        look = "look like weights and are"
     if names:
         return [f"{listed} {look} not used: each row counts once (--weight {names[0]})."]
     return []

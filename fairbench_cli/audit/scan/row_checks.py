@@ -83,7 +83,8 @@ def check_rows(rows: CountedRows) -> list[str]:
             notes += check_thresholds(rows.source, column, rows.config.threshold)
     notes += _describe_split_ties(rows)
     notes += _describe_one_hot(rows)
-    if rows.classes and rows.roles.label is not None and _has_other_classes(rows):
+    codes = np.concatenate([rows.together.level.ravel(), rows.together.label])
+    if rows.classes and rows.roles.label is not None and (codes == len(rows.classes)).any():
         notes.append("In the accuracy of all classes, values that are none of these count as one more class.")
     return notes
 
@@ -305,12 +306,6 @@ def _groups_of_people(rows: CountedRows) -> list[str]:
     return [name for name in names if not named_like_repeats(name)]
 
 
-def _has_other_classes(rows: CountedRows) -> bool:
-    """Return whether some rows have a class that is not audited, as decision or label."""
-    codes = np.concatenate([rows.together.level.ravel(), rows.together.label])
-    return bool((codes == len(rows.classes)).any())
-
-
 def _describe_totals(rows: CountedRows) -> list[str]:
     """Refuse groups that are the sum of others; return notes of those that are called so and are not.
 
@@ -499,9 +494,8 @@ def _describe_one_hot(rows: CountedRows) -> Iterator[str]:
         if len(names) < FEWEST_COLUMNS or sum(n_ones[name] for name in names) != rows.together.rows.sum():
             continue
         ones = " + ".join(sql.code(roles.attributes[name], 0) for name in names)
-        if rows.source.row(f"SELECT bool_and({ones} = 1) FROM predictions")[0]:
-            if any(set(names) <= set(crossed) for crossed in rows.config.intersections):
-                continue
+        is_crossed = any(set(names) <= set(crossed) for crossed in rows.config.intersections)
+        if not is_crossed and rows.source.row(f"SELECT bool_and({ones} = 1) FROM predictions")[0]:
             option = Flag("intersect", ",".join(names)).spell()
             group_of_first = CROSS.join("1" + "0" * (len(names) - 1))
             columns = f"{join_names(names)}: each row has 1 in one of these, so {ONE_ATTRIBUTE}"

@@ -159,9 +159,8 @@ class OpenedRows:
     ) -> str:
         """Write a query of the keys of each row: `key_names`, attribute_0, …, score, weight, tie."""
         roles = self.roles
-        if roles.label is None:
-            label = "0"
-        else:
+        label = "0"
+        if roles.label is not None:
             label = sql.code(roles.label, self.bad_label)
         keys = [f"{roles.model_sql} AS model", f"{label} AS label"]
         keys += [f"{self.group_sql(name)} AS attribute_{i}" for i, name in enumerate(attributes)]
@@ -683,10 +682,9 @@ def _describe_clusters(counts: Sequence[tuple[str, int]], n_models: int) -> str:
     """
     names = ", ".join(name for name, _ in counts)
     values = " and ".join(str(n) for _, n in counts)
+    of_models = ""
     if n_models > 1:
         of_models = f" and {n_models} models"
-    else:
-        of_models = ""
     return f"{names}: the rows have {values} different values{of_models}; intervals and tests go by these."
 
 

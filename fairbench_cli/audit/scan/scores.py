@@ -134,10 +134,9 @@ def _read_blocks(scan: Scan, start_row: int, end_row: int, codes: Sequence[str] 
             n_complete = int(np.searchsorted(score, score[-1]))
         else:
             n_complete = len(score)
+        carried = None
         if n_complete < len(score):
             carried = {name: values[n_complete:] for name, values in block.items()}
-        else:
-            carried = None
         if n_complete:
             complete = {name: values[:n_complete] for name, values in block.items()}
             yield complete if scan.weighted else complete | {"weight": complete["n"], "square": complete["n"]}
@@ -147,10 +146,9 @@ def _reference_sets(groups: int, reference: int) -> Ints:
     """Return the reference of each set of rows."""
     if reference != REST:
         return np.full(groups, reference, dtype=np.int64)
+    rests = 0
     if 1 < groups <= MOST_RESTS:
         rests = groups
-    else:
-        rests = 0
     sets = np.arange(groups + rests)
     if rests:
         return np.concatenate([sets[groups:], sets[groups:]])

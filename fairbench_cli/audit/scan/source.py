@@ -181,8 +181,7 @@ class Source:
     @property
     def memory(self) -> float:
         """How many MiB a scan may use: more of a wide table."""
-        wide = len(self.columns) > FEW_COLUMNS
-        if wide:
+        if len(self.columns) > FEW_COLUMNS:
             return MEMORY + MEMORY_OF_COLUMN * len(self.columns)
         return MEMORY
 
@@ -212,11 +211,10 @@ class Source:
             f"(SELECT once.* FROM {table} AS once, {times})" for table in (self.table, self.first_table)
         )
         names = tuple("" if i == column else name for i, name in enumerate(self.columns))
+        people = replace(self, table=all_people, columns=names, once=self.table)
         if self.format == "frame":
-            head = first_people
-        else:
-            head = self.first_table
-        return replace(self, table=all_people, first_table=head, columns=names, once=self.table)
+            return replace(people, first_table=first_people)
+        return people
 
     def with_equal_copies(self) -> "Source":
         """Return these rows with each name whose columns hold the same in every row for the first of them."""
@@ -266,7 +264,7 @@ class Source:
         ones = sql.ColumnSql("'1'", "1.0", "1", "'1'")
         column = self.column_index.get("score")
         if column is None:
-            return replace(self, columns=(*self.columns, "score"), in_sql=(*self.in_sql, ones))
+            return replace(self, columns=self.columns + ("score",), in_sql=self.in_sql + (ones,))
         return replace(self, in_sql=(*self.in_sql[:column], ones, *self.in_sql[column + 1 :]))
 
     @contextmanager
@@ -286,12 +284,9 @@ class Source:
         """
         import duckdb
 
-        # whole ones can be set back
-        if memory is None:
-            limit = None
-        else:
-            limit = f"'{memory:.0f}MiB'"
-        settings = {"preserve_insertion_order": ordered, "threads": threads, "memory_limit": limit}
+        settings: dict[str, object] = {"preserve_insertion_order": ordered, "threads": threads}
+        if memory is not None:
+            settings["memory_limit"] = f"'{memory:.0f}MiB'"  # whole ones can be set back
         changed = {name: value for name, value in settings.items() if value is not None}
         before = {name: self.row(f"SELECT current_setting('{name}')")[0] for name in changed}
         try:
@@ -430,7 +425,9 @@ def open_file(
         zipped, head = read_first_bytes(path)
         notes: tuple[str, ...] = ()
         if encoding is not None and not is_utf8(encoding):
-            _refuse_encoding(name, head)
+            if (packed := find_kind(head)) is not None:
+                problem = f"encoding has no effect: this is {packed.called}"
+                raise user_error(problem, ("leave out ", Flag("encoding")), name)
             tell(f"copying {name} in UTF-8", None)
             path = _copy_in_utf8(path, zipped, folder, encoding, name)
             zipped, head = read_first_bytes(path)
@@ -572,14 +569,6 @@ def _readable_frame(frame: Any) -> tuple[list[str] | None, Any]:
         return None, frame
     problem = f"an object of type {type(frame).__name__} is no table"
     raise user_error(problem, "give a path, or a pandas, Polars or Arrow table")
-
-
-def _refuse_encoding(name: str, head: bytes) -> None:
-    """Refuse an encoding of what is no text, as far as its first bytes show."""
-    kind = find_kind(head)
-    if kind is not None:
-        problem = f"encoding has no effect: this is {kind.called}"
-        raise user_error(problem, ("leave out ", Flag("encoding")), name)
 
 
 def _copy_in_utf8(path: Path, zipped: bool, folder: Path, encoding: str, name: str) -> Path:
@@ -731,7 +720,7 @@ def _without_lists(source: Source, lists: Sequence[str]) -> Source:
     if not lists:
         return source
     note = f"{LEFT_OUT} a cell holds a list: {join_names([format_value(name) for name in lists])}."
-    return replace(source, lists=tuple(lists), notes=(*source.notes, note))
+    return replace(source, lists=tuple(lists), notes=source.notes + (note,))
 
 
 def _open_json(source: Source) -> Source:
@@ -786,10 +775,10 @@ def _json_objects(source: Source) -> str:
 def _note_kinds(record: dict[str, Any], above: KeyPath, kinds: dict[KeyPath, set[str]]) -> None:
     """Note of each key of an object whether it has values, lists, or fields of its own."""
     for key, value in record.items():
-        kind = kinds.setdefault((*above, key), set())
+        kind = kinds.setdefault(above + (key,), set())
         if isinstance(value, dict):
             kind.add("fields")
-            _note_kinds(value, (*above, key), kinds)
+            _note_kinds(value, above + (key,), kinds)
         elif isinstance(value, list):
             kind.add("list")
         elif value is not None:
@@ -901,10 +890,7 @@ def _open_csv(source: Source, head: bytes, folder: Path) -> Source:
         os.truncate(source.path, end)
     source = replace(source, notes=source.notes + notes, rows_above=lines_above)
     kinds = ", ".join(f"'x{i}': 'VARCHAR'" for i in range(len(header)))
-    if separator == "\t":
-        mark = "chr(9)"
-    else:
-        mark = sql.quoted(separator)
+    mark = sql.quoted(separator)
     names_in = f"header=false, skip={lines_above}" if table is not None else "header=true"
     options = (
         f"auto_detect=false, {names_in}, delim={mark}, quote='\"', escape='\"', strict_mode=true, "

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -157,15 +157,9 @@ def _refuse_bombs(path: Path, name: str) -> None:
 
 def _choose_sheet(workbook: Any, sheet_name: str | None, name: str) -> tuple[str, tuple[str, ...], list[str]]:
     """Return the sheet that is meant, the others that can be seen and have cells, and notes on all others."""
-    visible = []
-    hidden = []
-    for sheet in workbook.sheets_metadata:
-        if not str(sheet.typ).endswith("WorkSheet"):
-            continue
-        if str(sheet.visible).endswith(".Visible"):
-            visible.append(sheet.name)
-        else:
-            hidden.append(sheet.name)
+    sheets = [sheet for sheet in workbook.sheets_metadata if str(sheet.typ).endswith("WorkSheet")]
+    visible = [sheet.name for sheet in sheets if str(sheet.visible).endswith(".Visible")]
+    hidden = [sheet.name for sheet in sheets if sheet.name not in visible]
     if sheet_name is not None:
         if sheet_name not in visible + hidden:
             raise user_error(f"no sheet {format_value(sheet_name)}", suggest(sheet_name, visible), name)
@@ -177,10 +171,9 @@ def _choose_sheet(workbook: Any, sheet_name: str | None, name: str) -> tuple[str
     with_cells = [visible_name for visible_name in visible if sizes[visible_name]]
     if not with_cells:
         problem = "no sheet that can be seen has cells"
+        fix = "write a table in one, or name "
         if hidden:
             fix = f"hidden ones are {join_names(hidden, MOST_NAMED)}: name one with "
-        else:
-            fix = "write a table in one, or name "
         raise user_error(problem, (fix, Flag("table")), name)
     largest = max(with_cells, key=sizes.__getitem__)
     notes = []
@@ -198,7 +191,7 @@ def _fill_merged(
     rows: list[list[Cell]], merged: Iterable[Any], first_row: int, first_column: int
 ) -> list[int]:
     """Give all rows of merged cells their value, and return the columns where there are such."""
-    filled = {}
+    filled = set()
     for (top, left_column), (bottom, _right) in merged:
         column = left_column - first_column
         if bottom == top or not 0 <= top - first_row < len(rows) or not 0 <= column < len(rows[0]):
@@ -206,7 +199,7 @@ def _fill_merged(
         value = rows[top - first_row][column]
         for row in rows[top - first_row + 1 : bottom - first_row + 1]:
             row[column] = value
-        filled[column] = True
+        filled.add(column)
     return sorted(filled)
 
 
@@ -217,14 +210,9 @@ def _texts(rows: Sequence[Row]) -> list[str]:
 
 def _read_names(row: Row) -> tuple[list[str], list[int]]:
     """Return the names of columns, and where they stand; columns without a name are left out."""
-    names = []
-    columns = []
-    for column, cell in enumerate(row):
-        text = to_text(cell)
-        if text is not None and text.strip():
-            names.append(text)
-            columns.append(column)
-    return names, columns
+    texts = [to_text(cell) or "" for cell in row]
+    columns = [column for column, text in enumerate(texts) if text.strip()]
+    return [texts[column] for column in columns], columns
 
 
 def _copy_rows(
@@ -234,7 +222,8 @@ def _copy_rows(
     database.execute(f"CREATE TEMP TABLE copied ({kinds})")
     at_once = max(1, CELLS // max(1, len(columns)))
     copied = 0
-    for chunk in _chunks(rows, at_once):
+    for start in range(0, len(rows), at_once):
+        chunk = rows[start : start + at_once]
         cells = {
             f"x{i}": np.array([to_text(row[column]) for row in chunk], dtype=object)
             for i, column in enumerate(columns)
@@ -244,11 +233,6 @@ def _copy_rows(
         database.unregister("part")
         copied += len(chunk)
         tell(f"copying the sheet: {copied:,} rows", None)
-
-
-def _chunks(rows: Sequence[Row], size: int) -> Iterator[Sequence[Row]]:
-    for start in range(0, len(rows), size):
-        yield rows[start : start + size]
 
 
 def to_text(cell: Cell) -> str | None:

@@ -77,10 +77,9 @@ def _decision_sql(scan: Scan) -> str:
     if isinstance(cut.tied, int):
         fix = ("use ", Flag("ties"), " include or exclude")
         raise user_error("ties are drawn, not rows", fix, EXPLAIN)
+    sign = ">"
     if cut.tied == "all":
         sign = ">="
-    else:
-        sign = ">"
     return f"CASE WHEN number_{scan.roles.score} {sign} {sql.literal(cut.score)} THEN 1 ELSE 0 END"
 
 
@@ -134,10 +133,9 @@ def find_stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
 
 def _count_strata(scan: Scan, group_counts: Slice, stratum_columns: dict[str, str]) -> Strata:
     """Count all rows by stratum (of the columns `by`, as SQL), group and decision."""
+    weight = "1::DOUBLE"
     if scan.weighted:
         weight = f"number_{scan.roles.weight}"
-    else:
-        weight = "1::DOUBLE"
     keys = {"of": group_sql(scan, group_counts.attribute), "decision": _decision_sql(scan)}
     keys |= {f"stratum_{i}": value for i, value in enumerate(stratum_columns.values())}
     columns = ", ".join(f"{value} AS {key}" for key, value in {**keys, "weight": weight}.items())

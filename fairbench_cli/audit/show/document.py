@@ -222,10 +222,9 @@ def source_name(report: Report) -> str:
 def describe_audit(report: Report) -> str:
     """Return in a line what was audited and how, after the name of the file."""
     n_rows = formatting.thousands(report.rows)
+    weighted = ""
     if report.weighted:
         weighted = ", weighted"
-    else:
-        weighted = ""
     names = (_rate_label(name) for name in report.decided_by)
     if report.without_verdict:
         decided_by = ""
@@ -285,9 +284,8 @@ def rate_legend(report: Report) -> tuple[str, ...]:
 def _legend(name: str) -> str:
     """Return a rate with its label, where that is another word, and what it means."""
     label = RATES[name].label
-    if label.replace(" ", "-") == name:
-        synonym = ""
-    else:
+    synonym = ""
+    if label.replace(" ", "-") != name:
         synonym = f", {label}"
     return f"{name}{synonym}: {rate_meaning(name)}."
 
@@ -349,9 +347,8 @@ def verdict_legend(report: Report) -> tuple[str, ...]:
 
 def _describe_numbers(report: Report) -> str:
     """Return the note on what intervals and p-values belong to."""
-    if report.config.rule == "point":
-        decides = ""
-    else:
+    decides = ""
+    if report.config.rule != "point":
         decides = f", by which it fails{_describe_family(report)}"
     if report.config.adjusted:
         brackets = (
@@ -450,10 +447,9 @@ def plot_rate(sentence: Sentence, report: Report) -> Chart:
         head = f"{format_count(len(open_rows), 'group')} not decided: {names}"
         folded = (Chart(head, _plot_rates(f"{title}: {head}", open_rows, of_group, minor, report)),)
     n_more = len(drawn_rows) - rates.MOST_BARS
+    caption = ""
     if n_more > 0:
         caption = f"and {format_count(n_more, 'more group')} in the table"
-    else:
-        caption = ""
     return Chart(title, _plot_rates(title, drawn_rows, of_group, minor, report), caption, folded=folded)
 
 
@@ -499,22 +495,16 @@ def _chart_row(axis: Axis, row: Disparity, group_row: GroupRow, report: Report, 
     estimate = group_row.metrics[row.metric]
     untested = report.config.rule == "point"
     rate = format_percent(row.value)
-    if row.is_reference:
-        rate_text = f"{rate}, reference"
-    else:
-        rate_text = _rate_with_gap(rate, row)
-    look: Look = row.verdict
-    if row.is_reference:
-        look = "reference"
-    elif untested:
-        look = rates.LOOKS[row.verdict]
-    if row.is_reference:
-        symbol = ""
-    else:
+    rate_text = f"{rate}, reference"
+    look: Look = "reference"
+    symbol = ""
+    if not row.is_reference:
+        rate_text = ", ".join(filter(None, (rate, describe_gap_briefly(row))))
+        look = row.verdict
+        symbol = SYMBOLS[row.verdict]
         if untested:
+            look = rates.LOOKS[row.verdict]
             symbol = UNTESTED[row.verdict]
-        else:
-            symbol = SYMBOLS[row.verdict]
     ends = f", {format_percent(estimate.low)} to {format_percent(estimate.high)}"
     title = f"{row.group}: {RATES[row.metric].label} {rate} ({formatting.fraction(row.behind)}){ends}"
     if not row.is_reference:
@@ -533,14 +523,6 @@ def _chart_row(axis: Axis, row: Disparity, group_row: GroupRow, report: Report, 
     if group_row.small:
         name += "*"
     return ChartRow(name, rate_text, marks, muted)
-
-
-def _rate_with_gap(rate: str, row: Disparity) -> str:
-    """Return a rate with its ratio, or its difference: "42.3 %, 1.92 times"."""
-    gap = describe_gap_briefly(row)
-    if not gap:
-        return rate
-    return f"{rate}, {gap}"
 
 
 def _rate_label(name: str) -> str:

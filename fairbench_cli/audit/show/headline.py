@@ -207,10 +207,9 @@ def _describe_attribute(comparisons: AttributeComparisons, report: Report) -> Se
     if not minor_failing:
         return answer
     remark = f"Of {_name_minor(dict.fromkeys(row.group for row in minor_failing), report)}"
+    verb = "fail"
     if len(minor_failing) == 1:
         verb = "fails"
-    else:
-        verb = "fail"
     text = f"{answer.text} {remark} {format_count(len(minor_failing), 'comparison')} {verb}."
     return replace(answer, text=text, verdict="fail")
 
@@ -225,10 +224,9 @@ def _name_minor(names: Iterable[str], report: Report) -> str:
 def describe_comparison(row: Disparity, report: Report, n_more: int = 0, addition: str = "") -> Sentence:
     """Return a comparison in words, with an `addition` to its attribute; `n_more` of this fail, too."""
     harmed = harmed_group(row, report)
+    who = ""
     if harmed and row.verdict == "fail":
         who = f", to the disadvantage of {formatting.format_group(harmed)}"
-    else:
-        who = ""
     clause = f"{_describe_rates(row)}{_describe_gap(row)}{describe_finding(row, report)}{who}"
     text = f"{row.attribute}{bracketed_place(row, report)}{addition}: {clause}."
     if n_more:
@@ -563,18 +561,13 @@ def _differing_attributes(
     for verdict in judged:
         if verdict.verdict == "fail" or report.config.rule == "point":
             continue
-        kinds = _verdicts_of_shown(verdict, report)
+        rows = comparisons_behind(verdict, report)
+        kinds = {row.verdict for row in rows if differs(row, report.config.confidence) == "shown"}
         if "undecided" in kinds:
             differing.append(verdict)
         elif kinds == {"pass"}:
             within.append(verdict)
     return differing, within
-
-
-def _verdicts_of_shown(verdict: AttributeVerdict, report: Report) -> set[Verdict]:
-    """Return the verdicts on the comparisons of an attribute whose rates are shown to differ."""
-    rows = comparisons_behind(verdict, report)
-    return {row.verdict for row in rows if differs(row, report.config.confidence) == "shown"}
 
 
 def _name_attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> str:
@@ -594,10 +587,9 @@ def _name_attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> st
             apart = (
                 len({verdict.decision for verdict in report.judged}) > 1 or not of_attribute_verdicts[0].model
             )
+            decision = ""
             if apart:
                 decision = of_attribute_verdicts[0].decision
-            else:
-                decision = ""
             model = of_attribute_verdicts[0].model
             audits = f" ({formatting.format_place(model, decision, report.config.slice_name)})"
         names.append(attribute + audits)
@@ -736,10 +728,9 @@ def _describe_open_group(open_group: OpenGroup, apart: int, *, first: bool) -> s
 
     On how many of these its rates are shown to be `apart` is said: what is open there is the limit alone.
     """
+    rates = ""
     if first:
         rates = " rates"
-    else:
-        rates = ""
     if len(open_group.metrics) == open_group.compared == 1:
         on_rates = ""
     elif open_group.compared == 1 or len(open_group.metrics) > 1:
@@ -757,10 +748,9 @@ def _describe_open_group(open_group: OpenGroup, apart: int, *, first: bool) -> s
             needed_text += " would decide"
     else:
         needed_text = ""
+    rows_text = " rows"
     if open_group.rows == 1:
         rows_text = " row"
-    else:
-        rows_text = " rows"
     count_text = f"{formatting.thousands(open_group.rows)}{rows_text}"
     return f"{formatting.format_group(open_group.group)}{on_rates} ({count_text}{needed_text})"
 

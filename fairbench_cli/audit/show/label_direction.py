@@ -33,10 +33,9 @@ def label_warning(report: Report) -> str:
         Sentences, the first that holds for the first decision of which one does.
     """
     all_slices = find_all_rows(report)
+    all_rows = report
     if all_slices:
         all_rows = all_slices.report
-    else:
-        all_rows = report
     with_labels = [row for row in all_rows.overall if "tp" in row.counts]
     # A list of the highest scores is as long as it was asked for, and may well disagree with most labels.
     has_lists = not {decision.kind for decision in report.config.decisions} <= {"binary", "threshold"}
@@ -47,10 +46,9 @@ def label_warning(report: Report) -> str:
         shares = f"of those selected {selected} should be, of those not selected {not_selected}"
         return f"The label runs against the score{where}: {shares}. {ADVICE}"
     if curves := next(_models_with_scores_against(report), None):
+        where = ""
         if curves.model:
             where = f" (model {curves.model})"
-        else:
-            where = ""
         highest = max(group.values["auc"].value for group in curves.groups if "auc" in group.values)
         return f"The label runs against the score{where}: the AUC is at most {highest:.2f}. {ADVICE}"
     disagreeing = [
@@ -91,12 +89,10 @@ def _place_text(rows: Sequence[GroupRow], all_rows: Sequence[GroupRow], report: 
     if len(rows) == len(all_rows):
         return ""
     first_row = rows[0]
+    model = ""
     if len({row.model for row in all_rows}) > 1:
         model = first_row.model
-    else:
-        model = ""
+    decision = ""
     if len({row.decision for row in all_rows}) > 1:
         decision = first_row.decision
-    else:
-        decision = ""
     return f" ({formatting.format_place(model, decision, report.config.slice_name)})"

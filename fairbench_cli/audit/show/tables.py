@@ -140,9 +140,7 @@ def to_document(report: Report) -> dict[str, Any]:
         if part.data:
             content |= part.data(findings)
         elif findings:
-            content |= {part.key: findings}
-        else:
-            content |= {}
+            content[part.key] = findings
     plain: dict[str, Any] = to_plain(content)
     return plain
 
