@@ -318,30 +318,6 @@ def mix_starts(log_e: Floats) -> MonthsEvidence:
     return MonthsEvidence(mixed, np.exp(-np.maximum(most, 0.0)), np.argmax(weighted, axis=-2))
 
 
-def months_evidence(
-    above: ArrayLike, below: ArrayLike, ref_above: ArrayLike, ref_below: ArrayLike, *, exact: bool = True
-) -> MonthsEvidence:
-    """Return the evidence against equal rates after each month.
-
-    Parameters
-    ----------
-    above, below, ref_above, ref_below : arrays, shape (..., months)
-    exact : bool
-        Whether they are whole numbers; else they are what weighted rows are worth.
-
-    Examples
-    --------
-    >>> found = months_evidence([9, 12, 6, 10], [40, 44, 38, 52], [31, 25, 33, 40], [90, 80, 95, 101])
-    >>> np.exp(found.log_e).round(2).tolist(), found.start.tolist()
-    ([1.07, 0.87, 3.31, 44.07], [0, 0, 0, 0])
-    """
-    if exact:
-        log_e = exact_log_evidence(conditional_log_likelihood(above, below, ref_above, ref_below))
-    else:
-        log_e = normal_log_evidence(*score_and_variance(above, below, ref_above, ref_below))
-    return mix_starts(log_e)
-
-
 @dataclass(frozen=True, eq=False)
 class RatioLooks:
     """What is known of the ratio of two rates at each look; arrays of shape (..., looks).

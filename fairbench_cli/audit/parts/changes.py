@@ -23,6 +23,7 @@ from fairbench_cli.audit.compare.clustered_changes import (
 )
 from fairbench_cli.audit.compare.compare_rates import Compared
 from fairbench_cli.audit.compare.family import adjust_family
+from fairbench_cli.audit.compare.number_changes import NumberChanges
 from fairbench_cli.audit.compare.references import (
     REST,
     Ints,
@@ -36,7 +37,7 @@ from fairbench_cli.audit.config import DEFAULT, AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, defined
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.allowed import draw_allowed, format_allowed, gap_axis, has_margin
-from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
+from fairbench_cli.audit.parts.part import SHORT, Part, View
 from fairbench_cli.audit.scan.pairing import read_sides
 from fairbench_cli.audit.scan.slices import BeforeAfter, Slice
 from fairbench_cli.base.grouping import group_by, keep_together
@@ -177,7 +178,7 @@ def find_changes(joints: Sequence[BeforeAfter], base: Report) -> Changes:
     return Changes(tuple(_add_verdicts(changes, config)), tuple(rates))
 
 
-def describe_worse(changes: Changes, report: Report) -> str:
+def describe_worse(changes: Changes | NumberChanges, report: Report) -> str:
     """Return the disparities that became worse at last, as text; empty if none did."""
     rows = [
         row for row in changes.changes if row.after == report.last and row.deciding and row.word == "worse"
@@ -887,17 +888,12 @@ def _plot_changes(rows: Sequence[Change]) -> str:
     return row_chart(title, axis, drawn, f"ring: before; mark: after; shaded: {allowed}")
 
 
-def change_rows(changes: Changes, _: Report) -> Iterable[Row]:
-    """Yield what became of every disparity; an interval takes three columns."""
-    return map(formatting.flatten, changes.changes)
-
-
 CHANGES = Part[Sequence[BeforeAfter], Changes](
     "changes",
     read=read_sides,
     judge=find_changes,
     found_type=Changes,
-    tables={"changes": change_rows},
+    tables={"changes": lambda changes, _: map(formatting.flatten, changes.changes)},
     sections=change_sections,
     short=short_changes,
     data=lambda changes: vars(changes) if changes.changes else {},

@@ -10,7 +10,7 @@ from fairbench_cli.audit.compare.references import are_compared, usual_reference
 from fairbench_cli.audit.compare.report import Interval, Pair, Report
 from fairbench_cli.audit.compare.verdict import margin_of, tau_of
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.part import Part, Row, View
+from fairbench_cli.audit.parts.part import Part, View
 from fairbench_cli.audit.scan.scan import Scan, alike_rows, group_finder
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.errors import Flag, user_error
@@ -312,17 +312,12 @@ TABLE: dict[str, Callable[[MovedThreshold], TableCell]] = {
 }
 
 
-def moved_rows(moved: ThresholdsByGroup, _: Report) -> Iterator[Row]:
-    """Yield each threshold; an interval takes three columns."""
-    yield from map(formatting.flatten, moved.thresholds)
-
-
 MOVED_THRESHOLDS = Part[Sequence[ScoresOfGroups], ThresholdsByGroup](
     KEY,
     read=read_scores_of_groups,
     judge=move_thresholds,
     found_type=ThresholdsByGroup,
-    tables={KEY: moved_rows},
+    tables={KEY: lambda moved, _: map(formatting.flatten, moved.thresholds)},
     sections=lambda moved, report, view: tuple(moved_sections(moved, report, view)),
     short=lambda moved, report: tuple(moved_sections(moved, report, View(5, brief=True))),
     data=lambda moved: {KEY: moved.thresholds} if moved.thresholds else {},

@@ -1,7 +1,7 @@
 """What became of the differences of groups' numbers from one model to the next."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from fairbench_cli.audit.compare.number_changes import (
     LEAST_SHARE,
@@ -14,14 +14,21 @@ from fairbench_cli.audit.compare.number_changes import (
 )
 from fairbench_cli.audit.compare.report import ALL, Interval, Report
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.changes import LOOKS, WORDS, describe_outcome, model_name, summarise_counts
+from fairbench_cli.audit.parts.changes import (
+    LOOKS,
+    WORDS,
+    describe_outcome,
+    describe_worse,
+    model_name,
+    summarise_counts,
+)
 from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
 from fairbench_cli.audit.parts.numbers import format_interval, format_measure
-from fairbench_cli.audit.parts.part import BY_ESTIMATE, SHORT, Part, Row, View
+from fairbench_cli.audit.parts.part import BY_ESTIMATE, SHORT, Part, View
 from fairbench_cli.audit.scan.numbers import read_pairs
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.base.grouping import group_by, keep_together
-from fairbench_cli.base.safe_text import format_count, join_names
+from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.model import Section, TableCell, TextTable
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 
@@ -42,22 +49,6 @@ PAIRED_MEASURES = ("mae", "mean")  # of everybody, in a sentence
 def read_changes(scan: Scan) -> tuple[NumberChanges, ...]:
     """Return the changes of each attribute under each pair of models, by its rows."""
     return tuple(estimate_changes(pair, scan.config) for pair in read_pairs(scan))
-
-
-def judge_changes(estimates: Sequence[NumberChanges], base: Report) -> NumberChanges:
-    """Return all changes, with what is decided."""
-    return decide_changes(estimates, base.decided_by, base.config)
-
-
-def describe_worse(changes: NumberChanges, report: Report) -> str:
-    """Return the differences that became worse at last, as text; empty if none did."""
-    rows = [
-        row for row in changes.changes if row.after == report.last and row.deciding and row.word == "worse"
-    ]
-    if not rows:
-        return ""
-    names = [f"{row.attribute}:{row.metric} of {row.group}" for row in rows]
-    return f"worse than {rows[0].before}: {join_names(names, 3)}"
 
 
 def summarise_changes(changes: NumberChanges, report: Report) -> str:
@@ -269,23 +260,16 @@ def _short_table(rows: Sequence[NumberChange], digits: int) -> TextTable:
     return SHORT.table("", columns, ordered)
 
 
-def change_rows(changes: NumberChanges, _: Report) -> Iterable[Row]:
-    """Yield what became of every difference; an interval takes three columns."""
-    return map(formatting.flatten, changes.changes)
-
-
-def mean_change_rows(changes: NumberChanges, _: Report) -> Iterable[Row]:
-    """Yield how every mean changed."""
-    return map(formatting.flatten, changes.mean_changes)
-
-
 NUMBER_CHANGES = Part[Sequence[NumberChanges], NumberChanges](
     KEY,
     read=read_changes,
     read_by=BY_ESTIMATE,
-    judge=judge_changes,
+    judge=lambda estimates, base: decide_changes(estimates, base.decided_by, base.config),
     found_type=NumberChanges,
-    tables={"number_changes": change_rows, "number_mean_changes": mean_change_rows},
+    tables={
+        "number_changes": lambda changes, _: map(formatting.flatten, changes.changes),
+        "number_mean_changes": lambda changes, _: map(formatting.flatten, changes.mean_changes),
+    },
     sections=change_sections,
     short=short_changes,
     data=lambda changes: vars(changes) if changes.changes else {},

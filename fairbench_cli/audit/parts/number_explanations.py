@@ -1,7 +1,7 @@
 """What columns explain of the differences of numbers: by strata, by column, and what is left."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -269,11 +269,6 @@ def short_explanations(explanations: Sequence[NumberExplanation], report: Report
     return (Section(title, tables=(SHORT.table("", columns, explanations),), notes=notes),)
 
 
-def explanation_rows(explanations: Sequence[NumberExplanation], _: Report) -> Iterable[Row]:
-    """Yield each explanation; an interval takes three columns."""
-    return map(formatting.flatten, explanations)
-
-
 def _pair_key(explanation: NumberExplanation) -> Row:
     return {
         "attribute": explanation.attribute,
@@ -304,7 +299,7 @@ NUMBERS_EXPLAINED = Part[ExplainedRows, tuple[NumberExplanation, ...]](
     judge=explain_numbers,
     found_type=tuple[NumberExplanation, ...],
     tables={
-        "number_explanations": explanation_rows,
+        "number_explanations": lambda explanations, _: map(formatting.flatten, explanations),
         "number_contributions": contribution_rows,
         "number_strata": stratum_rows,
     },

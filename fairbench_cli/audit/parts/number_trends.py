@@ -1,7 +1,7 @@
 """Numbers by slices of the rows: all together, whether differences rise or fall, and each slice."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from fairbench_cli.audit.compare.number_trends import (
     LEAST,
@@ -30,7 +30,7 @@ from fairbench_cli.audit.parts.numbers import (
     number_comparison_rows,
     verdict_cell,
 )
-from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
+from fairbench_cli.audit.parts.part import SHORT, Part, View
 from fairbench_cli.audit.scan.numbers import read_numbers
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.base.grouping import group_by
@@ -321,11 +321,6 @@ def short_slices(slices: NumberSlices, report: Report) -> Sequence[Section]:
     return (Section(title, tables=(SHORT.table("", columns, rows),)),)
 
 
-def trend_rows(slices: NumberSlices, _: Report) -> Iterable[Row]:
-    """Yield the trends; an interval takes three columns."""
-    return map(formatting.flatten, slices.trends)
-
-
 def _select_json(slices: NumberSlices) -> dict[str, object]:
     together = [
         {"attribute": attribute_numbers.attribute, "comparisons": attribute_numbers.comparisons}
@@ -341,7 +336,7 @@ NUMBER_TRENDS = Part[Sequence[WholeEstimates], NumberSlices](
     judge=judge_slices,
     found_type=NumberSlices,
     tables={
-        "number_trends": trend_rows,
+        "number_trends": lambda slices, _: map(formatting.flatten, slices.trends),
         "numbers_together": lambda slices, report: number_comparison_rows(slices.together, report),
     },
     sections=slice_sections,

@@ -6,7 +6,7 @@ decides nothing: the groups do.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -21,7 +21,7 @@ from fairbench_cli.audit.compare.verdict import deciding_names
 from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.numbers import column_name
-from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
+from fairbench_cli.audit.parts.part import SHORT, Part, View
 from fairbench_cli.audit.scan.attribute_rows import AttributeRows, list_events, read_attribute_rows
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.base.grouping import group_by
@@ -330,18 +330,13 @@ def _plot_attribute(attribute: NumericAttribute) -> Chart:
     return Chart(title, plot_curve(title, curve))
 
 
-def attribute_rows(attributes: Sequence[NumericAttribute], _: Report) -> Iterable[Row]:
-    """Yield each attribute; an interval takes three columns."""
-    return map(formatting.flatten, attributes)
-
-
 NUMERIC_ATTRIBUTES = Part(
     KEY,
     read=read_attributes,
     read_by=("confidence", "metrics", "effect"),
     judge=lambda attributes, _: attributes,
     found_type=tuple[NumericAttribute, ...],
-    tables={"numeric_attributes": attribute_rows},
+    tables={"numeric_attributes": lambda attributes, _: map(formatting.flatten, attributes)},
     sections=lambda attributes, report, view: tuple(attribute_sections(attributes, report, view)),
     short=lambda attributes, report: tuple(short_sections(attributes, report)),
     # Of rates there are too many sentences.

@@ -1,7 +1,7 @@
 """The subgroup that stands out most, of all combinations of levels; what chance finds as often is said so."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,7 +14,7 @@ from fairbench_cli.audit.compare.report import Interval, Intervals, Place, Repor
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import defined
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.part import Part, Row, View
+from fairbench_cli.audit.parts.part import Part, View
 from fairbench_cli.audit.parts.rates import bracketed_place, place_name
 from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, counted_jointly, parts_of_groups, with_clusters
 from fairbench_cli.audit.scan.slices import Slice
@@ -331,11 +331,6 @@ def summarise_subgroups(subgroups: Sequence[Subgroup], report: Report) -> str:
     )
 
 
-def subgroup_rows(subgroups: Sequence[Subgroup], _: Report) -> Iterable[Row]:
-    """Return a row a subgroup; an interval takes three columns."""
-    return map(formatting.flatten, subgroups)
-
-
 def subgroup_sections(subgroups: Sequence[Subgroup], report: Report, view: View) -> tuple[Section, ...]:
     """Return a section with a table for each model and decision."""
     config = report.config
@@ -425,7 +420,7 @@ SUBGROUPS = Part[Sequence[Joint], tuple[Subgroup, ...]](
     read=read_joint,
     judge=lambda read, base: find_subgroups(read, base.deciding, base.config),
     found_type=tuple[Subgroup, ...],
-    tables={"subgroups": subgroup_rows},
+    tables={"subgroups": lambda subgroups, _: map(formatting.flatten, subgroups)},
     sections=subgroup_sections,
     short=short_subgroups,
     data=lambda subgroups: {"subgroups": subgroups},

@@ -8,7 +8,7 @@ it is a trend of the ratio, too, and never steady.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -47,7 +47,7 @@ from fairbench_cli.audit.parts.looks import (
     looks_table,
     summarise_looks,
 )
-from fairbench_cli.audit.parts.part import SHORT, AllRows, Part, Row, View
+from fairbench_cli.audit.parts.part import SHORT, AllRows, Part, View
 from fairbench_cli.audit.parts.slice_grid import slice_grid
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.grouping import group_by, keep_together
@@ -545,11 +545,6 @@ def _trend_table(rows: Sequence[Trend], trends: SliceTrends, view: View) -> Text
     return view.table(title, columns, ordered)
 
 
-def trend_rows(trends: SliceTrends, _: Report) -> Iterable[Row]:
-    """Yield the trends; an interval takes three columns."""
-    return map(formatting.flatten, trends.trends)
-
-
 def _select_json(trends: SliceTrends) -> dict[str, object]:
     all_rows = trends.report
     cells = {name: getattr(all_rows, name) for name in ("verdict", "verdicts", "family", "disparities")}
@@ -582,7 +577,10 @@ TRENDS = Part[tuple[()], SliceTrends](
     "slices",
     judge=find_trends,
     found_type=SliceTrends,
-    tables={"trends": trend_rows, "looks": lambda _, report: look_rows(report)},
+    tables={
+        "trends": lambda trends, _: map(formatting.flatten, trends.trends),
+        "looks": lambda _, report: look_rows(report),
+    },
     sections=trend_sections,
     short=short_trends,
     data=_select_json,
