@@ -1,0 +1,73 @@
+"""How often an audit's first sentence names a group wrongly, by simulation.
+
+``python benchmarks/levels_checks.py [runs] [ratio ...]`` draws worlds where the last group is selected at so
+many times the rate of the others (1: nobody is worse off) and prints a line of each, with Wilson's interval.
+"""
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from fairbench_cli.audit.build_report import judge
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.scan.slices import Ones, Slice, Tally
+from fairbench_cli.audit.show.headline import headline
+from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.score_test import wilson_interval
+
+SHARES = ((0.5, 0.5), (0.85, 0.15), (0.34, 0.33, 0.33), (0.7, 0.2, 0.1))
+HIRED = Ones(values=(("hired", ("1",)),))
+NAMED = re.compile(r"(?:so|disadvantage of) (\w+)(?= are worse off|\.)")
+
+
+def share_text(n: int, runs: int) -> str:
+    """Return a share with its interval."""
+    low, high = (float(limit) for limit in wilson_interval(n, runs))
+    return f"{n / runs:.3f} ({low:.3f}-{high:.3f})"
+
+
+def named(
+    rng: np.random.Generator, n: int, shares: Sequence[float], ratio: float, *, labels: bool
+) -> set[str]:
+    """Return whom the answer calls worse off, where the last group is selected `ratio` times as often.
+
+    With labels, people who should be selected are so twice as often as others, in all groups.
+    """
+    rows = np.zeros((len(shares), 2, 2), dtype=np.int64)
+    for i, size in enumerate(rng.multinomial(n, shares)):
+        rate = 0.4 * (ratio if i == len(shares) - 1 else 1)
+        low, high = (rate * 2 / 3, rate * 4 / 3) if labels else (rate, 1.0)
+        own = (
+            np.array([[1 - low, low], [1 - high, high]]) / 2 if labels else np.array([[1 - low, low], [0, 0]])
+        )
+        rows[i] = rng.multinomial(size, own.ravel()).reshape(2, 2)
+    counts = Counts(tuple("ghi"[: len(shares)]), rows.astype(float))
+    part = Slice("", "binary", "a", counts, rows, rows.astype(float), labels)
+    answer = headline(judge(Tally("rows", n, (part,), ones=HIRED), AuditConfig(min_group=1)))
+    texts = [answer.message, *(sentence.text for sentence in answer.sentences)]
+    return {group for text in texts for group in NAMED.findall(text)}
+
+
+def name_rates(runs: int, ratios: Sequence[float]) -> Iterator[str]:
+    """Yield lines: how often a group is named, in unfair worlds the wrong one."""
+    for ratio in ratios:
+        for labels in (False, True):
+            for shares in SHARES:
+                for n in (40, 120, 400):
+                    rng = np.random.default_rng(
+                        [n, len(shares), int(100 * shares[0]), labels, int(10 * ratio)]
+                    )
+                    told = [named(rng, n, shares, ratio, labels=labels) for _ in range(runs)]
+                    right = {"ghi"[len(shares) - 1]}
+                    wrong = sum(bool(names - right if ratio < 1 else names) for names in told)
+                    world = f"| {ratio} | {'labels' if labels else '–'} | {shares} | {n} |"
+                    line = f"{world} {share_text(wrong, runs)} |"
+                    yield line + (f" {sum(bool(names) for names in told) / runs:.3f} |" if ratio < 1 else "")
+
+
+if __name__ == "__main__":
+    given = [float(text) for text in sys.argv[1:]] or [1000.0]
+    for row in name_rates(int(given[0]), given[1:] or (1.0, 0.8)):
+        print(row)
