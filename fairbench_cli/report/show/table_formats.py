@@ -5,6 +5,10 @@ from fairbench_cli.base.registry import Registry
 FORMATS = Registry(
     "format",
     "fairbench_cli.document",
-    {"md": "markdown:markdown", "tex": "latex:latex", "csv": "csv:comma_separated"},
+    {
+        "md": "markdown:markdown",
+        "tex": "latex:latex",
+        "csv": "csv:comma_separated",
+    },
 )
 """By the ending of the file: functions of a `Document` that return text."""
