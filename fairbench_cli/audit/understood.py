@@ -832,7 +832,7 @@ def _remark_of(draft: _Draft, problem: Problem) -> Remark:
 def _notation_remedy(flag: Flag) -> Remedy:
     """Return the remedy of what the cells of a column mean."""
     name, notation = flag.value if isinstance(flag.value, tuple) else ("", "")
-    return _remedy_of(flag, text=f"{name}: {MEANING_OF_NOTATION[str(notation)]}")
+    return _remedy_of(flag, text=f"{MEANING_OF_NOTATION[str(notation)]}, in {name}")
 
 
 def _with_doubtful_numbers(draft: _Draft) -> _Draft:
