@@ -510,7 +510,7 @@ class Report:
     @property
     def leads_with_selection(self) -> bool:
         """Whether an attribute is spoken of by its selection rate first: nobody says which rates matter."""
-        return not (self.config.effect or self.config.metrics or self.whole_tables)
+        return not (self.config.measures or self.whole_tables)
 
     @property
     def without_verdict(self) -> bool:
