@@ -15,6 +15,7 @@ ELSEWHERE = {
     "fuzz": "test_fuzz.py",
     "fuzz_options": "test_fuzz.py",
     "kills": "experiment/test_kills.py",
+    "levels_checks": "audit/test_direction.py",
     "levels_clusters": "audit/test_levels_clusters.py",
     "levels_months": "audit/test_streams.py",
     "levels_numbers": "measures/test_levels_numbers.py",

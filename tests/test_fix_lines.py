@@ -304,6 +304,9 @@ AUDITS = {
         {"p.ndjson": '{"score": 1, "doc": {"sex": "f"}}\n{"score": 0, "doc": {"sex": "m"}}\n' * 30},
     ),
     "a table of counts": audits_of("p.csv", COUNTED),
+    "a slip among codes": audits_of(
+        "p.csv", table(**PEOPLE | {"score": ["1", "0", "true", "0.0"] * 9 + ['"0,0"']})
+    ),
     "a mistyped label": audits_of("p.csv", PLAIN, "--label", "lable"),
     "two values of decisions": audits_of(
         "p.csv", PLAIN, "--favourable", "1", "--favourable", "0", score="race"

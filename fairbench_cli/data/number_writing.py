@@ -52,7 +52,8 @@ _PATTERNS: dict[Notation, str] = {
     for notation, body in _BODIES.items()
 }
 _NUMBER = f"[-+]?{_PLAIN}"
-_PATTERNS["second"] = rf"[\[(]?\s*{_NUMBER}(?:\s+|\s*[,;]\s*)({_NUMBER})\s*[\])]?"
+_APART = rf"{_NUMBER}(?:\s+|\s*;\s*|\s*,\s+)|[-+]?[0-9]*[.][0-9]*{_EXPONENT},"  # "0,0" is one number
+_PATTERNS["second"] = rf"[\[(]?\s*(?:{_APART})({_NUMBER})\s*[\])]?"
 _REMOVED: dict[Notation, str] = {
     "point": f"{_MARK}|[, \u00a0\u2007\u2009\u202f'\u2019]",
     "comma": f"{_MARK}|[. \u00a0\u2007\u2009\u202f'\u2019]",

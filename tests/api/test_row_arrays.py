@@ -2,8 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 
 import fairbench_cli as fb
@@ -74,8 +72,6 @@ def test_the_fixes_of_another_order_work():
         tuple,
         np.asarray,
         pd.Series,
-        pl.Series,
-        pa.array,
         pd.Categorical,
         lambda values: pd.DataFrame({"a": values}),
     ],
@@ -83,14 +79,18 @@ def test_the_fixes_of_another_order_work():
 def test_one_column_of_any_kind_is_an_array(kind):
     assert audited(TRUTH, DECISION, {"sex": kind(list(SEX))}) == 0
     assert measured(TRUTH, DECISION, kind(list(SEX))) == 0
-    assert (
-        audited(TRUTH.to_frame(), DECISION.to_numpy().reshape(-1, 1), pl.DataFrame({"sex": list(SEX)})) == 0
-    )
     assert audited(TRUTH, [[value] for value in DECISION], [SEX, TRUTH.rename("school")]) == 0
 
 
+def test_one_column_of_other_libraries_is_an_array(pl, pa):
+    for values in (pl.Series(list(SEX)), pa.array(list(SEX))):
+        assert audited(TRUTH, DECISION, {"sex": values}) == measured(TRUTH, DECISION, values) == 0
+    one_column = DECISION.to_numpy().reshape(-1, 1)
+    assert audited(TRUTH.to_frame(), one_column, pl.DataFrame({"sex": list(SEX)})) == 0
+
+
 @pytest.mark.gate
-def test_weights_and_clusters_are_arrays():
+def test_weights_and_clusters_are_arrays(pl, pa):
     weight = np.where(SEX == "f", 3.0, 1.0)
     household = np.arange(N) // 2
     beside = fb.audit(TRUTH, DECISION, SEX, sample_weight=weight, cluster=household, draws=0)

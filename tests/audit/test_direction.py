@@ -6,7 +6,7 @@ from html import unescape
 import pandas as pd
 import pytest
 from audit_counts import cells, read
-from conftest import two_lines
+from conftest import study_of, two_lines
 
 from fairbench_cli.audit.api import audit
 from fairbench_cli.audit.questions import choose, table_options
@@ -261,3 +261,10 @@ def test_codes_are_looked_at_as_values_one_of_which_is_good(tmp_path):
     (tmp_path / "d.csv").write_text(numbered("decision", "122"))
     (remark,) = (remark for remark in look(tmp_path / "d.csv").remarks if remark.kind == "favourable")
     assert remark.problem.fix == "say which value is the good one"
+
+
+@pytest.mark.gate
+def test_the_study_of_first_sentences_runs():
+    lines = list(study_of("levels_checks").name_rates(1, (1.0,)))
+    assert len(lines) == 24
+    assert all(line.startswith("| 1.0 |") for line in lines)

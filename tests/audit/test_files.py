@@ -13,6 +13,7 @@ import zipfile
 
 import pandas as pd
 import pytest
+from conftest import write_parquet
 
 import fairbench_cli as fb
 from fairbench_cli.base.errors import UserError
@@ -143,7 +144,7 @@ def write_others(folder):
         folder / "labels.dta", write_index=False, version=118
     )
     FRAME.to_feather(folder / "a.feather")
-    FRAME.to_parquet(folder / "a.parquet")
+    write_parquet(FRAME, folder / "a.parquet")
     (folder / "a.parquet.gz").write_bytes(gzip.compress((folder / "a.parquet").read_bytes()))
     FRAME.to_json(folder / "a.json", orient="records", indent=2)
     header = (
@@ -219,7 +220,7 @@ NESTED = [
 def test_fields_of_a_cell_have_dotted_names(tmp_path, ending):
     path = tmp_path / f"a.{ending}"
     if ending == "parquet":
-        pd.DataFrame(NESTED).to_parquet(path)
+        write_parquet(pd.DataFrame(NESTED), path)
     elif ending == "json":
         path.write_text(json.dumps(NESTED))
     else:

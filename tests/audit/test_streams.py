@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import study_of, two_lines
+from measures.test_sequential import months_evidence
 
 from fairbench_cli.audit import audit
-from fairbench_cli.measures.sequential import months_evidence
 
 MONTHS = [f"2025-{month:02}" for month in range(1, 13)]
 

@@ -167,3 +167,16 @@ def test_what_stands_in_the_way_is_said(tmp_path):
         assert find_obstacle(cell), cell
     for cell in ("high", "12", "2024-01-05", "A12"):
         assert find_obstacle(cell) is None, cell
+
+
+@pytest.mark.parametrize(
+    "cell", ["[0.45 0.55]", "[0.45, 0.55]", "(0.45,0.55)", "0.45; 0.55", "0.45,0.55", "[0 1]"]
+)
+def test_two_numbers_in_a_cell_are_told(cell):
+    what, do = find_obstacle(cell)
+    assert (what, do) == ("two numbers in a cell, as predict_proba gives", "take the second")
+
+
+@pytest.mark.parametrize("cell", ["0,0", "1,5", "12,345"])
+def test_a_comma_between_digits_is_no_second_number(cell):
+    assert find_obstacle(cell) is None

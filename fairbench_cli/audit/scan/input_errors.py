@@ -25,6 +25,7 @@ from fairbench_cli.data.recognise import find_good_value, named_like_harm, tell_
 
 MOST_CLASSES = 20  # a column of more different numbers holds a quantity
 MOST_NAMED = 6
+NEARLY = 0.9  # of the rows, where others are likely slips
 MOST_WHOLE = 12  # different whole numbers that may be codes or levels
 MOST_CELLS = 200_000  # different ones of a column, whose numbers are looked at
 MOST_PEOPLE = 10_000_000  # in rows that stand for several: each is read again
@@ -270,6 +271,10 @@ def refuse_codes(source: Source, column: int, flag: str) -> None:
         seen = f"{{column}} has {listed}, not 0 or 1"
         if len(bad_rows) == 1:
             seen = "{column} has {value}, not 0 or 1, in {count}"
+        codes = [value for value in rows if value not in bad_rows]
+        if len(codes) > 1 and sum(map(rows.__getitem__, codes)) >= NEARLY * sum(rows.values()):
+            kept = Flag("keep", (source.columns[column], ",".join(codes)))
+            refuse_if(source, column, bad, seen, ("write 0 or 1, or leave those rows out: ", kept))
         fix_of_words, remedy, assumed = _advise(flag, source.columns[column], rows)
         if len(value_rows) > MOST_CLASSES or any("," in value for value in bad_rows):
             refuse_no_numbers(source, column, bad, seen, fix_of_words)

@@ -162,7 +162,7 @@ def with_spellings(
         missed: list[str] = []
         for twins in find_spelling_variants(chain(outcome, rows)):
             of_outcome = [value for value in twins.values if value in outcome]
-            others = outcome if spelling == "merge" else named
+            others = named if config.outcome == "class" and spelling != "merge" else outcome
             other_spellings = [value for value in twins.values if value not in others]
             if not of_outcome or not other_spellings or spelling == "keep":
                 continue
@@ -178,7 +178,7 @@ def with_spellings(
             merge, keep = (Flag("spellings", (key, choice)) for choice in ("merge", "keep"))
             # Nobody can type what is not seen, and a bar that is part of a value would divide it.
             is_typed = "look alike" not in twins.how and not any("|" in value for value in twins.values)
-            is_typed = is_typed and len(outcomes) == 1  # the line names one outcome, and leaves out others
+            is_typed = is_typed and config.outcome != "class"  # the line names one outcome alone
             fix = (
                 "count them as one outcome: ",
                 named_together if is_typed else merge,

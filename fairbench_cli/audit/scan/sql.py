@@ -137,8 +137,8 @@ def written_number(text: str, writing: NumberWriting | None) -> str:
 def with_writing(column: ColumnSql, writing: NumberWriting) -> ColumnSql:
     """Return a column of texts whose numbers are written in a way."""
     number = written_number(column.expression("trimmed"), writing)
-    code = f"CASE WHEN ({number}) = 1 THEN 1 WHEN ({number}) = 0 THEN 0 END"
-    return replace(column, number=number, code=code, writing=writing)
+    code = f"WHEN ({number}) = 1 THEN 1 WHEN ({number}) = 0 THEN 0 WHEN ({number}) IS NULL THEN {column.code}"
+    return replace(column, number=number, code=f"CASE {code} END", writing=writing)
 
 
 def typed_column(value: str, kind: str) -> ColumnSql:
