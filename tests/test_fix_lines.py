@@ -305,7 +305,7 @@ AUDITS = {
     ),
     "a table of counts": audits_of("p.csv", COUNTED),
     "a slip among codes": audits_of(
-        "p.csv", table(**PEOPLE | {"score": ["1", "0", "true", "0.0"] * 9 + ['"0,0"']})
+        "p.csv", table(**PEOPLE | {"score": ["1", "0", "true", "0.0"] * 9 + ['"0,0x"']})
     ),
     "a mistyped label": audits_of("p.csv", PLAIN, "--label", "lable"),
     "two values of decisions": audits_of(

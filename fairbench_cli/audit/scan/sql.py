@@ -68,7 +68,8 @@ def zero_or_one(cell: str) -> str:
     value = f"TRY_CAST({without_blanks} AS DOUBLE)"
     return (
         f"CASE WHEN {cell} = '0' OR {cell} = '0.0' THEN 0 WHEN {cell} = '1' OR {cell} = '1.0' THEN 1 "
-        f"WHEN lower({without_blanks}) = 'true' THEN 1 WHEN lower({without_blanks}) = 'false' THEN 0 "
+        f"WHEN lower({without_blanks}) IN ('true', '1,0') THEN 1 "
+        f"WHEN lower({without_blanks}) IN ('false', '0,0') THEN 0 "
         f"WHEN {value} = 1 THEN 1 WHEN {value} = 0 THEN 0 END"
     )
 
