@@ -362,7 +362,7 @@ def test_what_cannot_be_audited_is_said_in_place(server, browser_page, console, 
     kept = server.kept()
     for name, write, words in (
         ("empty.csv", write_nothing, "empty"),
-        ("picture.png", write_picture, "no table"),
+        ("picture.png", write_picture, "this is a picture"),
         ("half.parquet", write_half, "half.parquet"),
         ("bomb.xlsx", write_bomb, "unpacks to 120 MB"),
         ("wide.csv", write_10_000_columns, "10,000 columns. Keep those that matter, at most 2,000."),
