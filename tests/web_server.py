@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -37,16 +38,9 @@ class Server:
                     received += chunk
         return received
 
-    def status(
-        self,
-        path: str,
-        method: str = "GET",
-        headers: Sequence[tuple[str, str]] = (),
-        body: bytes = b"",
-        host: str | None = None,
-    ) -> int:
-        """Return the status of a request; `path` without a slash comes after the key."""
-        return self.answer(path, method, headers, body, host)[0]
+    def status(self, *request: Any, **more: Any) -> int:
+        """Return the status of a request, which `answer` describes."""
+        return self.answer(*request, **more)[0]
 
     def answer(
         self,
@@ -56,7 +50,7 @@ class Server:
         body: bytes = b"",
         host: str | None = None,
     ) -> tuple[int, bytes]:
-        """Return the status and the body of the answer to a request."""
+        """Return the status and the body of an answer; `path` without a slash comes after the key."""
         if not path.startswith("/"):
             path = f"/{self.key}/{path}"
         lines = [f"{method} {path} HTTP/1.1"]

@@ -149,7 +149,9 @@ _DATE = re.compile(rf"(?i)(({_DAY})([T ]\s*{_TIME})?|{_TIME})")
 _DATE_NAME = re.compile(
     r"dates?$|dob$|born$|birth|bday|geb(urt|oor|dat|$)|naiss|nacimiento|nascimento|nascita|dat(um|e)$|fecha$|day$"
 )
-_DAY_NUMBER = re.compile(r"([1-5]\d{4}|60000)([.]\d*)?|(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])")
+DAY_NUMBER = r"[1-5]\d{4}([.]\d*)?|60000"
+"""Excel's number of a day of the years 1927 to 2064, for SQL too."""
+_DAY_NUMBER = re.compile(rf"{DAY_NUMBER}|(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])")
 
 _WORDS = "scores?|prob|probs|proba|probability|preds?|predictions?|predicted|yhat|y_hat|logits?|decile"
 _SCORE = re.compile(rf"(?:^|[\W_])(?:{_WORDS})\d*(?=$|[\W_])", re.IGNORECASE)

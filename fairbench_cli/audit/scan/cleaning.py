@@ -35,7 +35,7 @@ from fairbench_cli.data.number_writing import (
     has_signs,
     spellings_of_value,
 )
-from fairbench_cli.data.recognise import are_dates, is_date
+from fairbench_cli.data.recognise import DAY_NUMBER, are_dates, is_date
 
 WITHOUT = "without "  # how the reason begins why rows that lack something are left out
 MOST_GROUPS_LISTED = 6
@@ -64,12 +64,6 @@ ORDERED_FORMATS = {"day-first": ("%d/%m/%Y", "%d-%m-%Y"), "month-first": ("%m/%d
 """Of dates whose day and month may stand in either order."""
 TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 SHORT_YEAR = "^[0-9]{1,2}[^0-9]+[0-9]{1,2}[^0-9]+[0-9]{1,3}([^0-9]|$)"
-SERIAL_DATE = (
-    "CASE WHEN regexp_full_match({text}, '[1-6][0-9]{{4}}([.][0-9]*)?') AND TRY_CAST({text} AS DOUBLE) "
-    "BETWEEN 10000 AND 60000 "
-    "THEN TIMESTAMP '1899-12-30' + to_days(CAST(floor(TRY_CAST({text} AS DOUBLE)) AS INTEGER)) END"
-)
-"""Excel's number of a day of the years 1927 to 2064."""
 WHOLE_AS_REAL = r"([-+]?[0-9]{1,15})[.]0+"
 
 
@@ -298,6 +292,13 @@ def _date_sql(text: str, formats: Sequence[str] = ()) -> str:
     return f"CASE WHEN NOT regexp_matches({text}, {sql.quoted(SHORT_YEAR)}) THEN {date} END"
 
 
+def _serial_date_sql(text: str) -> str:
+    """Write a text that is Excel's number of a day as a date in SQL; NULL where it is none."""
+    is_day = f"regexp_full_match({text}, {sql.quoted(DAY_NUMBER)})"
+    days = f"CAST(floor(TRY_CAST({text} AS DOUBLE)) AS INTEGER)"
+    return f"CASE WHEN {is_day} THEN TIMESTAMP '1899-12-30' + to_days({days}) END"
+
+
 def _read_dates(source: Source, column: int, config: AuditConfig) -> tuple[str, tuple[str, ...]]:
     """Return the dates of a column in SQL, and a note where all rows, or Excel's day numbers, show how.
 
@@ -314,7 +315,7 @@ def _read_dates(source: Source, column: int, config: AuditConfig) -> tuple[str, 
     notes: tuple[str, ...] = ()
     no_date = f"SELECT 1 FROM predictions WHERE {filled} AND {date} IS NULL LIMIT 1"
     if config.notation.get(name) not in in_orders and source.row(no_date):
-        serial = SERIAL_DATE.format(text=cell)
+        serial = _serial_date_sql(cell)
         fails = [f"count(*) FILTER ({way} IS NULL)" for way in chain((date, serial), in_orders.values())]
         examples = [f"max({cell}) FILTER ({way} IS NULL)" for way in in_orders.values()]
         counted = source.row(f"SELECT {', '.join(fails + examples)} FROM predictions WHERE {filled}")
