@@ -31,31 +31,6 @@ RUN: dict[str, Any] = {
     "sweep": "acceptance-rate",
     "tables": ["overview"],
 }
-WORLDS: dict[str, Any] = RUN | {
-    "datasets": ["dutch"],
-    "sample": {
-        "from": "shipped",
-        "beta": [0.25, 0.5, 0.75],
-        "size": 4000,
-        "bias": [
-            [],
-            ["label"],
-            [{"label": {"given": {"edu_level": [4, 5]}, "as": "label given x"}}],
-            ["selection"],
-            [{"measurement": {"column": "edu_level", "as": "measurement"}}],
-            [{"omission": {"column": "economic_status", "as": "omission"}}],
-        ],
-    },
-    "include_protected": True,
-    "interventions": [
-        "none",
-        "massaging",
-        "reweighing",
-        {"group-thresholds": {"constraint": "demographic-parity", "as": "equal rates"}},
-        {"group-thresholds": {"constraint": "tpr-parity", "as": "equal TPR"}},
-    ],
-    "sweep": None,
-}
 CODED = RUN | {
     "datasets": ["adult"],
     "interventions": ["none", "massaging"],
@@ -74,17 +49,13 @@ def written(folder: Path) -> str:
     parts = ["## Pages", _page("The page of a run", f"{folder.name}/run.html")]
     parts += [_page("The page of an audit", f"{folder.name}/audit.html"), "## Every figure by name"]
     with TemporaryDirectory() as kept:
-        run, coded, worlds = (
-            fb.run(one, folder=Path(kept) / str(i)) for i, one in enumerate((RUN, CODED, WORLDS))
-        )
+        run, coded = (fb.run(one, folder=Path(kept) / str(i)) for i, one in enumerate((RUN, CODED)))
         shutil.copy(Path(kept) / "0" / "report.html", folder / "run.html")
         for name in outputs.FIGURES:
             entry = FIGURES[name]
-            drawn = {"representations": coded} | dict.fromkeys(
-                ("remedies", "recorded-true", "strength"), worlds
-            )
+            drawn = coded if name == "representations" else run
             with house_style():
-                figures = entry.load()(drawn.get(name, run).found)
+                figures = entry.load()(drawn.found)
                 shown = [one for key, one in figures.items() if "race" not in key]
                 figure = shown[len(shown) // 2]
                 if isinstance(figure, Drawing):

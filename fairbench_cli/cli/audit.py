@@ -63,10 +63,10 @@ class AuditCommand(Command):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the command line."""
         key_of = {f"--{key}": key for key in _kinds_of_keys()} | {flag: key for key, flag in SHORT.items()}
-        others = {"-", "--"}.union(*(option.opts for option in self.params))
-        words = {word.partition("=")[0] for word in args if word.startswith("-")} - others
-        if words <= set(key_of) and not ctx.resilient_parsing:
-            ctx.meta[FLAGS] = _flags_of_keys(self.panels, {key_of[word] for word in words})
+        parsed = {"-", "--"}.union(*(option.opts for option in self.params))
+        flags = {word.partition("=")[0] for word in args if word.startswith("-")} - parsed
+        if flags <= set(key_of) and not ctx.resilient_parsing:
+            ctx.meta[FLAGS] = _flags_of_keys(self.panels, {key_of[word] for word in flags})
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:

@@ -201,7 +201,11 @@ WRONG = [
     ("attributes", "[sex×sex]", '"sex×sex" names an attribute twice'),
     ("attributes", "sex", "attributes must be a list"),
     ("figures", "[sweep]", "the figure sweep needs a sweep"),
-    ("figures", "[remedies]", "the figure remedies compares worlds"),
+    (
+        "figures",
+        "[remedies]",
+        "figures: the figure remedies is drawn no more\n  fix: remove it: report.html shows",
+    ),
     ("figures", "[curve]", 'unknown figure "curve"'),
     ("figure_formats", "[svg, pgn]", 'unknown format of figures "pgn"\n  fix: did you mean "png"'),
     ("figure_formats", "[pdf, pdf]", 'format "pdf" is listed twice'),

@@ -239,6 +239,6 @@ def test_filters_take_worlds(tmp_path):
     assert all(a["key"] != b["key"] for a, b in pairwise(cells))
 
 
-def test_a_figure_of_worlds_goes_with_the_bias_of_all_data_sets(tmp_path):
-    plan = planned(tmp_path, f"{SHIPPED}  bias: [label: {{flip: 0.5}}]\nfigures: [remedies]\n")
+def test_a_table_of_worlds_goes_with_the_bias_of_all_data_sets(tmp_path):
+    plan = planned(tmp_path, f"{SHIPPED}  bias: [label: {{flip: 0.5}}]\ntables: [worlds]\n")
     assert plan.config.has_worlds

@@ -276,15 +276,15 @@ class NumbersOfGroups:
 
     def placements(self, group: int) -> PlacementSums:
         """Return where the rows of a group stand among those of its reference."""
-        others = self.reference_groups(group)
+        reference_groups = self.reference_groups(group)
         if self.table is not None:
-            return table_placements(self.table, group, others)
+            return table_placements(self.table, group, reference_groups)
         if self.cells.values_by_group:
             reference = None if self.reference == REST else self.reference
             if self._is_first.all():
                 return ordered_placements(self.cells.group, group, reference)
             return tied_placements(self.cells.value, self.cells.group, group, reference)
-        return sorted_placements(self.sorted_values([group]), self.sorted_values(others))
+        return sorted_placements(self.sorted_values([group]), self.sorted_values(reference_groups))
 
     def placement_ways(self, group: int) -> list[ClusterSums]:
         """Return how far the placements of the rows of each cluster are from their means."""
@@ -296,9 +296,9 @@ class NumbersOfGroups:
         if table is None:  # of as many values as rows
             counts = self._sum_by_value(cells.weight)
             table = ValueTable(values, counts.sum(-1), counts, counts)
-        others = self.reference_groups(group)
-        counted = np.isin(cells.group, [group, *others])
-        pair = pair_counts(table, group, others)
+        reference_groups = self.reference_groups(group)
+        counted = np.isin(cells.group, [group, *reference_groups])
+        pair = pair_counts(table, group, reference_groups)
         return [
             cluster_placements(
                 pair,
@@ -353,13 +353,13 @@ def judge_mean(numbers: NumbersOfGroups, name: str, margin: Margin, confidence: 
 def estimate_rows_needed(numbers: NumbersOfGroups, name: str, margin: Margin, confidence: float) -> Floats:
     """Return how many rows of each group and its reference would decide on a mean, shape (groups,)."""
     moments = numbers.moments[name]
-    others = numbers.of_reference(moments)
+    reference_moments = numbers.of_reference(moments)
     if not numbers.cells.persons:
-        return rows_to_decide(moments, others, margin, confidence)
+        return rows_to_decide(moments, reference_moments, margin, confidence)
     by_group = []
     for g in range(numbers.n_groups):
         ways = numbers.ways(name, g)
-        by_group.append(rows_to_decide(moments[g], others[g], margin, confidence, ways=ways))
+        by_group.append(rows_to_decide(moments[g], reference_moments[g], margin, confidence, ways=ways))
     return np.stack(by_group)
 
 
@@ -368,12 +368,12 @@ def _estimate_groups(
 ) -> Estimates:
     """Return an estimate of each group's mean and its reference's; one by one where rows share clusters."""
     moments = numbers.moments[name]
-    others = numbers.of_reference(moments)
+    reference_moments = numbers.of_reference(moments)
     if not numbers.cells.persons:
-        return estimate(moments, others, ())
+        return estimate(moments, reference_moments, ())
     by_group = []
     for g in range(numbers.n_groups):
-        by_group.append(estimate(moments[g], others[g], numbers.ways(name, g)))
+        by_group.append(estimate(moments[g], reference_moments[g], numbers.ways(name, g)))
     return stack_groups(by_group)
 
 
@@ -386,8 +386,8 @@ def compare_ranks(numbers: NumbersOfGroups, confidence: float) -> RankComparison
     for g in range(numbers.n_groups):
         if g != numbers.reference or numbers.n_groups == 1:
             by_group[g] = compare_placements(numbers.placements(g), confidence, numbers.placement_ways(g))
-    first = next(iter(by_group.values()))
-    return stack_groups([by_group.get(g, first) for g in range(numbers.n_groups)])
+    any_group = next(iter(by_group.values()))
+    return stack_groups([by_group.get(g, any_group) for g in range(numbers.n_groups)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -463,14 +463,15 @@ def describe_shapes(numbers: NumbersOfGroups) -> Shapes:
     shares = []
     for g in range(numbers.n_groups):
         shares.append(_bin_shares(numbers.sorted_values([g]), edges))
-    first, after_last = np.searchsorted(value, edges[0]), np.searchsorted(value, edges[-1], side="right")
+    first_index = np.searchsorted(value, edges[0])
+    after_last = np.searchsorted(value, edges[-1], side="right")
     points = [point / 100 for point in DRAWN_QUANTILES]
     quantiles = [numbers.quantiles([g], points, 0.95).value for g in range(numbers.n_groups)]
     return Shapes(
         edges,
         np.array(shares, dtype=np.float64),
         np.array(quantiles, dtype=np.float64),
-        int(cells.rows[:first].sum()),
+        int(cells.rows[:first_index].sum()),
         int(cells.rows[after_last:].sum()),
     )
 
@@ -498,12 +499,12 @@ def mean_by_group(numbers: NumbersOfGroups, name: str, confidence: float) -> Mea
 
 def stack_groups(by_group: Sequence[Estimates]) -> Estimates:
     """Return estimates of groups, one after the other, as those of all."""
-    first = by_group[0]
+    first_group = by_group[0]
     stacked: dict[str, Any] = {}
-    for name in (member.name for member in fields(first)):
+    for name in (member.name for member in fields(first_group)):
         values = [getattr(estimates, name) for estimates in by_group]
         if is_dataclass(values[0]):
             stacked[name] = stack_groups(values)
         else:
             stacked[name] = np.stack(values)
-    return replace(first, **stacked)
+    return replace(first_group, **stacked)

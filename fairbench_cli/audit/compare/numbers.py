@@ -385,18 +385,18 @@ def estimate_mean(
     The margin of errors is that of the outcome in its units, unless they have one of their own.
     """
     moments = numbers.moments[name]
-    others = numbers.of_reference(moments)
+    reference_moments = numbers.of_reference(moments)
     limit = margin_of(name, margin, config)
     judgement = judge_mean(numbers, name, limit, config.confidence)
     difference = comparison.difference
-    shortage = row_shortage(moments, others, difference.skewness)
+    shortage = row_shortage(moments, reference_moments, difference.skewness)
     ratio = without_limits(np.full(numbers.n_groups, np.nan))
     if name == OUTCOME and has_percent(numbers):
         ratio = intervals(comparison.ratio, comparison.ratio_low, comparison.ratio_high)
     return VariableEstimates(
         metric=name,
         value=moments.mean,
-        reference_value=others.mean,
+        reference_value=reference_moments.mean,
         difference=intervals(difference.value, difference.low, difference.high),
         ratio=ratio,
         p=difference.p,
@@ -458,7 +458,7 @@ def estimate_ranks(
 ) -> list[VariableEstimates]:
     """Return how likely one of a group has more than one of its reference, and how far apart both are."""
     ranks = compare_ranks(numbers, config.confidence)
-    more = intervals(ranks.p_more, ranks.low, ranks.high)
+    p_more = intervals(ranks.p_more, ranks.low, ranks.high)
     distance = without_limits(ranks.largest_distance)
     unknown = np.full(numbers.n_groups, np.nan)
     margin = np.full(numbers.n_groups, _rank_margin(config))
@@ -467,7 +467,7 @@ def estimate_ranks(
         metric=MORE,
         value=unknown,
         reference_value=unknown,
-        difference=more,
+        difference=p_more,
         ratio=without_limits(unknown),
         p=ranks.p,
         margin=margin,
@@ -520,8 +520,8 @@ def _compare_quantiles(
 ) -> VariableEstimates:
     """Return a quantile of each group against its reference's."""
     unknown = np.full(numbers.n_groups, np.nan)
-    both = _describe_both(name, intervals(*quantiles.difference), unknown, numbers)
-    return replace(both, value=quantiles.value, reference_value=quantiles.reference_value)
+    estimates = _describe_both(name, intervals(*quantiles.difference), unknown, numbers)
+    return replace(estimates, value=quantiles.value, reference_value=quantiles.reference_value)
 
 
 def compare_numbers(

@@ -207,11 +207,11 @@ def _are_named_tests(
     pair: Pair, columns: Sequence[str], tests: Mapping[str, Sequence[str]], config: AuditConfig
 ) -> list[bool]:
     """Return which tests of a pair are of a metric that a gate names."""
-    named: set[str] = set()
+    watched: set[str] = set()
     for attribute, name in config.watched_metrics:
         if attribute in ("", pair.attribute):
-            named.update(tests.get(canonical(name), ()))
-    return [column in named for column in columns]
+            watched.update(tests.get(canonical(name), ()))
+    return [column in watched for column in columns]
 
 
 def _mark_pairs(is_named: Sequence[Sequence[bool]], other_pairs: Floats) -> Bools:

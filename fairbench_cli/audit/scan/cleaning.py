@@ -189,11 +189,11 @@ def _keep_rows(source: Source, config: AuditConfig, *, is_baseline: bool, is_who
 def keep_all_but(source: Source, name: str, values: Sequence[str]) -> MessageText:
     """Return the line that keeps the rows with all other values of a column, where these are few."""
     column = find_column(source, name, "keep")
-    others = sorted(set(count_rows_of_values(source, column)).difference(values))
+    remaining = sorted(set(count_rows_of_values(source, column)).difference(values))
     if MISSING not in values and source.rows(f"SELECT 1 FROM predictions WHERE {sql.blank(column)} LIMIT 1"):
-        others.append(MISSING)
-    if 0 < len(others) <= MOST_KEPT and not any("," in value for value in others):
-        return ("name those that stay: ", Flag("keep", f"{name}={','.join(others)}"))
+        remaining.append(MISSING)
+    if 0 < len(remaining) <= MOST_KEPT and not any("," in value for value in remaining):
+        return ("name those that stay: ", Flag("keep", f"{name}={','.join(remaining)}"))
     return ("name those that stay with ", Flag("keep"))
 
 

@@ -211,8 +211,8 @@ def _find_ranks_near(
     if any(decision.kind not in ("median", "top-share") for decision in decisions):
         return None
     score = f"number_{column}"
-    first = source.execute(f"SELECT {score} AS score FROM sample WHERE {score} IS NOT NULL").fetchnumpy()
-    first_scores = np.asarray(first["score"])
+    sampled = source.execute(f"SELECT {score} AS score FROM sample WHERE {score} IS NOT NULL").fetchnumpy()
+    first_scores = np.asarray(sampled["score"])
     if len(first_scores) < FEWEST_FIRST:
         return None
     counts = [f"min({score})", f"max({score})", f"count(*) FILTER ({score} IS NULL)", "count(*)"]

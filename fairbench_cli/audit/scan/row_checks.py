@@ -134,8 +134,8 @@ def _find_counts_of_people(rows: CountedRows) -> Iterator[str]:
         is_named = column in roles.role_of or name in config.bins or name in (config.attributes or ())
         if is_named or not named_like_counts(name):
             continue
-        others = {*roles.role_of, *roles.attributes.values()} - {column}
-        combination = ", ".join(sql.text(i) for i in sorted(others))
+        role_columns = {*roles.role_of, *roles.attributes.values()} - {column}
+        combination = ", ".join(sql.text(i) for i in sorted(role_columns))
         number = f"number_{column}"
         is_whole = f"bool_and(coalesce({number} >= 0 AND {number} = floor({number}), false))"
         n_rows, n_combinations, all_whole, largest = rows.source.row(

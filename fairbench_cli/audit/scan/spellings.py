@@ -162,8 +162,8 @@ def with_spellings(
         missed: list[str] = []
         for twins in find_spelling_variants(chain(outcome, rows)):
             of_outcome = [value for value in twins.values if value in outcome]
-            others = named if config.outcome == "class" and spelling != "merge" else outcome
-            other_spellings = [value for value in twins.values if value not in others]
+            written = named if config.outcome == "class" and spelling != "merge" else outcome
+            other_spellings = [value for value in twins.values if value not in written]
             if not of_outcome or not other_spellings or spelling == "keep":
                 continue
             if spelling == "merge":

@@ -54,6 +54,7 @@ from fairbench_cli.experiment.config.outputs import (
     DEFAULT_TABLES,
     FIGURE_FORMATS,
     FIGURES,
+    FIGURES_OF_WORLDS,
     TABLES,
     TestLabels,
 )
@@ -143,6 +144,13 @@ def _margins(value: Any) -> Any:
     return value
 
 
+def _refuse_old_figure(name: Any) -> Any:
+    """Return the name of a figure; one that runs with worlds once had is an error."""
+    if name in FIGURES_OF_WORLDS:
+        raise mistake(f"the figure {name} is drawn no more", "remove it: report.html shows each world")
+    return name
+
+
 Beta = Annotated[float, Field(ge=0, le=1)]
 RowsOf = Annotated[
     TestLabels, BeforeValidator(_rows_of, json_schema_input_type=Literal[True, "true", "recorded"])
@@ -176,7 +184,7 @@ Classifiers = Annotated[
     BeforeValidator(read_classifiers, json_schema_input_type=Entries),
 ]
 TableName = Annotated[str, Known("table", tuple(TABLES))]
-FigureName = Annotated[str, Known("figure", tuple(FIGURES))]
+FigureName = Annotated[str, Known("figure", tuple(FIGURES)), BeforeValidator(_refuse_old_figure)]
 FigureFormats = Annotated[
     tuple[Annotated[str, Known("format of figures", FIGURE_FORMATS)], ...],
     Field(min_length=1),

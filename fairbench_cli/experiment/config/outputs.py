@@ -31,7 +31,6 @@ class ReportOutput:
     always: bool = False
 
 
-_OF_WORLDS = ("accuracy", "discrimination", "tpr-difference")
 _BOTH = ("discrimination", "accuracy")
 _ERRORS = ("overestimation", "underestimation")
 
@@ -71,10 +70,9 @@ FIGURES: dict[str, ReportOutput] = {
     "combined-attributes": ReportOutput(_BOTH, needs=("attributes",)),
     "overview": ReportOutput(_BOTH),
     "metric-pairs": ReportOutput(),
-    "remedies": ReportOutput(_OF_WORLDS, needs=("worlds",)),
-    "recorded-true": ReportOutput(_OF_WORLDS, needs=("worlds",)),
-    "strength": ReportOutput(_OF_WORLDS, needs=("worlds",)),
 }
+FIGURES_OF_WORLDS = ("remedies", "recorded-true", "strength")
+"""Names of figures that are drawn no more: the page has what they showed."""
 
 
 def _attributes(config: Any) -> Counter[tuple[str, str]]:

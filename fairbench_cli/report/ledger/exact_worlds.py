@@ -14,7 +14,6 @@ import pandas as pd
 from fairbench_cli.base.checksums import matches_checksum
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import read_text
-from fairbench_cli.base.grouping import group_by
 from fairbench_cli.experiment.worlds import FILE, NUMBER, PLACE
 from fairbench_cli.measures.counts import PAIR, Counts
 from fairbench_cli.measures.metric import Metric
@@ -336,24 +335,6 @@ def worlds_by_panel(run: RunResults) -> Mapping[PanelKey, Sequence[WorldKey]]:
     # 2. Sort them as the plan has them.
     planned = list(dict.fromkeys((cell["world"], cell["beta"]) for cell in run.plan.cells))
     return {panel_key: sorted(worlds, key=planned.index) for panel_key, worlds in worlds_of_panel.items()}
-
-
-def middle_worlds(worlds: Iterable[WorldKey]) -> list[WorldKey]:
-    """Return each world once, at the strength in the middle: of those above 0, of two the larger.
-
-    >>> middle_worlds([("", 0.0), *(("label", beta) for beta in (0.0, 0.25, 0.5, 0.75)), ("group", 0.1)])
-    [('', 0.0), ('label', 0.5), ('group', 0.1)]
-    >>> middle_worlds([("label", 0.25), ("label", 0.5)])
-    [('label', 0.5)]
-    """
-    middle = []
-    for world, world_keys in group_by(worlds, lambda world_key: world_key[0]).items():
-        betas = sorted(beta for _, beta in world_keys if beta)
-        if betas:
-            middle.append((world, betas[len(betas) // 2]))
-        else:
-            middle.append((world, 0.0))
-    return middle
 
 
 def exact_world(run: RunResults, panel_key: PanelKey, world_key: WorldKey) -> ExactWorld:

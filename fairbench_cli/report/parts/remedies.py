@@ -7,9 +7,4 @@ REMEDIES = RunPart(
     "remedies",
     applies=lambda plan: plan.has_worlds,
     frames={"remedies": bias_cost_frame, "recorded_true": contrast_frame},
-    figures={
-        "remedies": "report.show.figures.worlds:draw_remedies",
-        "recorded-true": "report.show.figures.worlds:draw_recorded_true",
-        "strength": "report.show.figures.worlds:draw_strength",
-    },
 )

@@ -149,7 +149,6 @@ def facet(
     share_axes: bool = False,
     margins: tuple[float, float, float, float] | None = None,
     handle_length: float = 0.32,
-    title_size: float = NORMAL,
 ) -> Figure:
     """Draw panels in rows and columns, on a page that is as large as they need.
 
@@ -169,8 +168,6 @@ def facet(
         Left of the first column, below the last row, left of every panel and below it; for names and numbers.
     handle_length : float
         Length of the legend's handles.
-    title_size : float
-        Size of the panels' titles, in points.
     """
     page_left, page_bottom, panel_left, panel_bottom = margins or (TOGETHER if share_axes else APART)
     panel_width, panel_height = panel_size
@@ -195,7 +192,7 @@ def facet(
     panel_titles = []
     for panel in panels:
         if panel is not None and panel.title:
-            panel_titles.append(wrap_text(panel.title, panel_width, title_size, "bold"))
+            panel_titles.append(wrap_text(panel.title, panel_width, NORMAL, "bold"))
         else:
             panel_titles.append([])
     row_heights = []
@@ -240,7 +237,7 @@ def facet(
         at_left = j == 0 or not share_axes
         at_bottom = k + columns >= len(panels) or not share_axes
         ax.tick_params(length=2, labelleft=at_left, labelbottom=at_bottom)
-        ax.set_title("\n".join(panel_titles[k]), loc="left", fontsize=title_size, fontweight="bold", pad=4)
+        ax.set_title("\n".join(panel_titles[k]), loc="left", fontsize=NORMAL, fontweight="bold", pad=4)
         ax.set_xlabel(panel.x if at_bottom else "")
         ax.set_ylabel(panel.y if at_left else "")
         panel.draw(ax)

@@ -270,15 +270,8 @@ def beta_title(plan: RunPlan, beta: float) -> str:
     return ""
 
 
-def describe_test_rows(plan: RunPlan, labels: str | None = None) -> str:
-    """Describe the rows that the classifiers were tested on.
-
-    Parameters
-    ----------
-    labels : str, optional
-        Which labels of the test rows of a run with worlds are meant, by default those of its config; empty:
-        both.
-    """
+def describe_test_rows(plan: RunPlan) -> str:
+    """Describe the rows that the classifiers were tested on."""
     worlds = plan.has_worlds
     config = plan.config
     unbiased = ""
@@ -295,17 +288,15 @@ def describe_test_rows(plan: RunPlan, labels: str | None = None) -> str:
         heading = "Test sets"
     sentence = f"{heading}: {sources.get(config.tested, plan.test_rows)}"
     if worlds:
-        labels_tested = config.test_labels if labels is None else labels
-        if labels_tested:
-            sentence += f", {labels_tested} labels"
+        sentence += f", {config.test_labels} labels"
         if config.test_features != "true":
             sentence += ", features as recorded"
     return f"{sentence}."
 
 
-def describe_means(run: RunResults, labels: str | None = None) -> str:
+def describe_means(run: RunResults) -> str:
     """Say what is drawn of the repeats, and what was tested on, as `describe_test_rows` does."""
-    return f"{means_in_words(run)} {describe_test_rows(run.plan, labels)}"
+    return f"{means_in_words(run)} {describe_test_rows(run.plan)}"
 
 
 def describe_idle_beta(plan: RunPlan, page: Page) -> list[str]:
