@@ -61,7 +61,31 @@ def test_pages_are_listed_and_shown(say):
     for topic in ("audit", "audit.md", "docs/audit.md", "Audit"):
         assert say("docs", topic).out == written["audit"].read_text(encoding="utf-8")
     assert say("docs", "cardoso2019").out.startswith("# cardoso2019")
-    two_lines(say("docs", "measrues"), 'no page is called "measrues"', 'did you mean "measures"?')
+    part = say("docs", "howto#cite-fairbench").out
+    assert part.startswith("## Cite fairbench")
+    assert part.rstrip() in written["howto"].read_text(encoding="utf-8")
+    unknown = 'no page is called "{}", and none has these words'.format
+    two_lines(say("docs", "measrues"), unknown("measrues"), 'did you mean "measures"?')
+    two_lines(
+        say("docs", "annotatoins"), unknown("annotatoins"), 'did you mean "annotation"?'
+    )  # of no page's name
+
+
+@pytest.mark.parametrize(
+    ("asked", "first"),
+    {
+        ("cite",): "howto#cite-fairbench",
+        ("two", "techniques"): "howto#compare-two-techniques-with-a-p-value",
+        ("how do I run it on Slurm?",): "howto#run-it-on-slurm",
+    }.items(),
+)
+def test_words_are_found_in_headings_and_sentences(say, asked, first):
+    lines = say("docs", *asked).out.splitlines()
+    assert lines[0].startswith(f"{first}: ")
+    assert lines[-1] == f"Read one with: fairbench docs {first}"
+    assert len(lines) <= 40  # a screen or so, with folded ones
+    for where in {line.partition(":")[0] for line in lines[:-1] if line[0] != " "}:
+        assert say("docs", where).out.startswith("#")  # each is shown as it is named
 
 
 def test_no_table_of_a_page_is_cut_on_a_terminal(say, monkeypatch):

@@ -1,7 +1,8 @@
 """``fairbench list`` and ``docs``: what can stand in a config, the configs that come along, and the pages."""
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from itertools import chain
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 import typer
 
-from fairbench_cli.base.errors import suggest, user_error
+from fairbench_cli.base.errors import find_nearest, suggest, user_error
 from fairbench_cli.base.files import read_text, shipped_folder, shipped_names
-from fairbench_cli.cli.console import out, print_document, print_rows, print_text, say
+from fairbench_cli.base.safe_text import shorten
+from fairbench_cli.cli.console import fold, out, print_document, print_rows, print_text, say
 from fairbench_cli.document.model import Document, Section, plain_table
 
 if TYPE_CHECKING:  # light when asked for --help
@@ -317,20 +319,31 @@ def pages() -> dict[str, Path]:
 
 def docs(
     topic: Annotated[
-        str | None, typer.Argument(help="A page; without one, all are listed.", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            help="A page, PAGE#PART, or words to look for; without, all pages.", show_default=False
+        ),
     ] = None,
 ) -> None:
-    """Show a page of the documentation: for reading on a terminal, as Markdown in a pipe."""
+    """Show a page of the documentation, or where words stand; Markdown in a pipe."""
     topics = pages()
-    if topic is None:
+    if not topic:
         titles = [[name, read_text(path).splitlines()[0].lstrip("# ")] for name, path in topics.items()]
         print_rows(["topic", "page"], titles)
-        say("Read one with: fairbench docs TOPIC")
+        say("Read one with: fairbench docs TOPIC; look for words with: fairbench docs WORDS")
         return
-    name = Path(topic).name.removesuffix(".md").lower()
+    page, is_part, anchor = " ".join(topic).partition("#")
+    name = Path(page).name.removesuffix(".md").lower()
     if name not in topics:
-        raise user_error(f'no page is called "{topic}"', suggest(name, topics))
+        _print_passages(" ".join(topic), topics)
+        return
     text = read_text(topics[name])
+    if is_part:
+        from fairbench_cli.cli.docs_search import read_part
+
+        text = read_part(text, anchor)
+    if not text:
+        raise user_error(f'{name} has no part "{anchor}"', f"read all of it with `fairbench docs {name}`")
     console = out()
     if not console.is_terminal:
         print_text(text, "markdown")
@@ -354,3 +367,27 @@ def docs(
         elements: ClassVar = Markdown.elements | {"table_open": FoldedTable}
 
     console.print(FoldedPage(text))
+
+
+def _print_passages(query: str, topics: Mapping[str, Path]) -> None:
+    """Print the headings and sentences of all pages that have the words asked for."""
+    from fairbench_cli.cli.docs_search import find_passages, read_passages
+
+    passages = list(
+        chain.from_iterable(read_passages(name, read_text(path)) for name, path in topics.items())
+    )
+    hits = find_passages(query, passages)
+    for hit in hits:
+        fold(f"{hit.where}: {shorten(hit.text)}", "bold" * hit.is_heading, "  ")
+    if hits:
+        say(f"Read one with: fairbench docs {hits[0].where}")
+        return
+    choices = set(topics)
+    for passage in passages:
+        choices.update(re.findall(r"[^\W\d_]+", passage.text.lower()))
+    near = find_nearest(query, choices)
+    if near is not None:
+        choices = {near}
+    else:
+        choices = set(topics)
+    raise user_error(f'no page is called "{query}", and none has these words', suggest(query, choices))
