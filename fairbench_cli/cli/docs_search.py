@@ -15,7 +15,7 @@ AROUND = 0.5
 NEAREST = 0.5
 """A hit has this share of what the words count together, at least."""
 MOST_HEADINGS = 5
-MOST_SENTENCES = 8
+MOST_SENTENCES = 6
 _CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _BLOCK = re.compile(r"\n(?=\n|#|\||[*-] |\d+\. |    )")
 _SENTENCE = re.compile(r"(?<=[.?!:;]) (?=[A-Z`])")

@@ -378,7 +378,7 @@ def _print_passages(query: str, topics: Mapping[str, Path]) -> None:
     )
     hits = find_passages(query, passages)
     for hit in hits:
-        fold(f"{hit.where}: {shorten(hit.text)}", "bold" * hit.is_heading, "  ")
+        fold(f"{hit.where}: {shorten(hit.text, 150)}", "bold" * hit.is_heading, "  ")
     if hits:
         say(f"Read one with: fairbench docs {hits[0].where}")
         return

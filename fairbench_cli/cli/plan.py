@@ -70,7 +70,7 @@ def plan(
     lines += describe_done_elsewhere(prepared)
     if len(prepared.selected) > n_distinct:
         lines.append(f"{len(prepared.selected) - n_distinct} more cells share the numbers of one of these")
-    lines.append(f"limits of a repeat: {experiment.limits}")
+    lines.append(f"a repeat is stopped {experiment.limits}")
     for dataset in prepared.plan.datasets:
         if experiment.sample.source == "data":
             description = (

@@ -18,7 +18,8 @@ from fairbench_cli.experiment.running.run import PreparedRun
 from fairbench_cli.experiment.running.time_left import Kind, RunClock
 from fairbench_cli.experiment.running.worker import Task
 
-SECONDS_BETWEEN_LINES = 10.0
+SECONDS_BETWEEN_LINES = 60.0
+ENOUGH = 0.05  # the share of the repeats after which it is said how long the rest takes
 SECONDS_BETWEEN_ESTIMATES = 0.5  # of the time left; one looks at every kind of cell
 LONG = 10.0  # seconds; a repeat that runs for longer is named
 
@@ -157,18 +158,21 @@ class RunProgress:
             self._print_line()
 
     def _print_line(self) -> None:
-        self._shown = time.monotonic()
-        facts = filter(None, [f"{self._done}/{self._total} repeats", self._facts(), self._bar.longest])
-        self._console.print(", ".join(facts), soft_wrap=True, markup=False)
+        if self._done or self._bar.longest:  # else nothing is known
+            self._shown = time.monotonic()
+            facts = filter(None, [f"{self._done}/{self._total} repeats", self._facts(), self._bar.longest])
+            self._console.print(", ".join(facts), soft_wrap=True, markup=False)
 
     def _facts(self) -> str:
         """Return how many repeats failed, how many are done in a second, and how long the rest will take."""
         now = time.monotonic()
-        facts = [f"{self._done / max(now - self._start, 1e-9):.1f}/s"]
+        facts = []
         if self._failed:
-            facts.insert(0, f"{self._failed} failed")
+            facts.append(f"{self._failed} failed")
+        if self._done:
+            facts.append(f"{self._done / max(now - self._start, 1e-9):.1f}/s")
         seconds = self._clock.left(self._left, self._under_way(now))
-        if seconds is not None and self._done < self._total:
+        if seconds is not None and ENOUGH * self._total <= self._done < self._total:
             facts.append(f"{in_words(seconds)} left")
         return ", ".join(facts)
 

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import re
 import time
 import tracemalloc
 from dataclasses import replace
@@ -47,9 +48,9 @@ def test_plan_of_25_million_repeats(tmp_path, say):
     assert time.process_time() - start < 5
     assert (said.code, said.err) == (0, "")
     assert "250 cells × 100000 repeats = 25000000: 0 done, 25000000 to do" in said.out
-    assert "limits of a repeat: 600 s, 4GB" in said.out
+    assert "a repeat is stopped after 600 s or beyond 4GB of memory" in said.out
     assert (
-        "limits of a repeat: 5 s, no limit of memory"
+        "a repeat is stopped after 5 s\n"
         in say("plan", config, "--set", "limits={seconds: 5, memory: null}").out
     )
     run = prepare(config, folder=tmp_path / "out")
@@ -169,6 +170,20 @@ def test_the_time_left_is_by_the_latest_repeats_of_a_kind(small):
     assert estimate.left(left) == pytest.approx(40, rel=0.01)
 
 
+def test_the_time_left_is_said_once_a_twentieth_is_done(small, capfd, monkeypatch):
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    for repeat in range(2):
+        record(small, 0, repeat, seconds=2.0)
+    outcomes = list(small.records.values())
+    with RunProgress(small, 2) as shown:
+        for outcome in outcomes:
+            shown.note(outcome)
+    first, second, last = capfd.readouterr().err.splitlines()
+    assert re.fullmatch(r"1/22 repeats, [\d.]+/s", first)  # 4.5 %
+    assert re.fullmatch(r"2/22 repeats, [\d.]+/s, .* left", second)
+    assert last.startswith("2/22 repeats")
+
+
 def test_the_repeat_that_runs_for_long_is_named(small, capfd, monkeypatch):
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
     odd = replace(small.distinct[1], dataset="[c45]")
@@ -179,12 +194,7 @@ def test_the_repeat_that_runs_for_long_is_named(small, capfd, monkeypatch):
         shown.watch([])
     longest = "longest: [c45], race, β 1, none, tree, repeat 3: 2 min 5 s of 10 min 0 s"
     lines = capfd.readouterr().err.splitlines()
-    assert lines == [
-        "0/24 repeats, 0.0/s",
-        f"0/24 repeats, 0.0/s, {longest}",
-        "0/24 repeats, 0.0/s",
-        "0/24 repeats, 0.0/s",
-    ]
+    assert lines == [f"0/24 repeats, {longest}"]  # none as long as nothing is known
     monkeypatch.setenv("FORCE_COLOR", "1")
     with RunProgress(small, 2) as shown:
         shown.watch(tasks)

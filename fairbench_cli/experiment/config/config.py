@@ -250,14 +250,15 @@ class Limits(StrictModel):
     def __str__(self) -> str:
         """Return them in words.
 
-        >>> str(Limits()), str(Limits(seconds=None, memory="500MB"))
-        ('600 s, 4GB', 'no limit of time, 500MB')
+        >>> str(Limits()), str(Limits(seconds=None, memory="500MB")), str(Limits(seconds=None, memory=None))
+        ('after 600 s or beyond 4GB of memory', 'beyond 500MB of memory', 'by no limit')
         """
-        if self.seconds is None:
-            seconds = "no limit of time"
-        else:
-            seconds = f"{self.seconds:g} s"
-        return f"{seconds}, {'no limit of memory' if self.memory is None else size_in_words(self.memory)}"
+        limits = []
+        if self.seconds is not None:
+            limits.append(f"after {self.seconds:g} s")
+        if self.memory is not None:
+            limits.append(f"beyond {size_in_words(self.memory)} of memory")
+        return " or ".join(limits) or "by no limit"
 
 
 class BiasConfig(StrictModel):
