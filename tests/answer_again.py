@@ -285,9 +285,8 @@ class Answer:
                 return "trade-off"
             row = setting.remedy(technique, "true")
             own = row["kind"] if row is not None and isinstance(row["kind"], str) else ""
-            return {"better": "gains", "worse": "loses", "same": "hardly", "untested": "not tested"}.get(
-                own, own
-            )
+            words = {"better": "gains", "worse": "loses", "same": "the same", "moved": "moves it"}
+            return (words | {"untested": "not tested"}).get(own, own)
         return self._word(setting, technique)[0]
 
     def _word(self, setting: "Setting", technique: str) -> tuple[str, str]:
@@ -295,11 +294,15 @@ class Answer:
         kind = setting.kind(technique)
         short, long = WORDS.get(kind, (kind, kind))
         if kind in ("better", "worse") and setting.trivial(technique):
-            return "hardly", f"hardly {long}"
+            return f"hardly {short}", f"hardly {long}"
         row = setting.row(technique, self.metric)
         if kind == "not shown" and (row["population_low"] > 0 or row["population_high"] < 0):
-            p = math.ceil(round(100 * row["population_p_holm"], 6)) / 100
-            return f"p {p:.2f}", f"{long} (p {p:.2f} among {int(row['population_tests'])})"
+            p = f"{math.ceil(round(100 * row['population_difference_p_holm'], 6)) / 100:.2f}".removeprefix(
+                "0"
+            )
+            return f"{short} (p {p})", f"{long} (p {p} among {int(row['population_tests'])})"
+        if kind == "moved" and row["distance_difference"] >= 0:
+            long = long.replace("smaller", "larger")
         return short, long
 
     def _table(self, settings: dict[float, "Setting"], text: str, where: str) -> None:
@@ -442,7 +445,7 @@ class Answer:
             rf"(?:(?P<who>(?i:{names}))\b ?)?(?:(?:cuts|narrows) the gap(?: between .*? and .*?)?(?= on | from ) ?)?"
             rf"(?:on (?P<set>{sets})(?: \([^()]*\))? )?from (?P<before>{number})(?: points| times)? to "
             rf"(?P<after>{number}|about (?:zero|equal))(?: points| times)?(?P<cost> and (?:costs|gains) {N} points of accuracy"
-            r"| at hardly any cost in accuracy| at no cost in accuracy that is shown"
+            r"| at the same accuracy| at no cost in accuracy that is shown"
             r"| \((?:accuracy )?[−+]\d+\.\d\))?(?:, |$)"
         )
         n_named = 0
@@ -502,7 +505,8 @@ WORDS = {
     "better": ("narrows", "narrows the gap"),
     "worse": ("widens", "widens the gap"),
     "overshoots": ("turns round", "turns the gap round"),
-    "same": ("hardly", "hardly changes it"),
+    "same": ("the same", "leaves the gap the same"),
+    "moved": ("moves it", "moves the gap; that it is smaller is not shown"),
     "not shown": ("not shown", "no change shown"),
     "untested": ("not tested", "not tested"),
 }
@@ -685,7 +689,7 @@ class Setting:
         starts = {
             "worse": "the bias costs accuracy",
             "better": "the bias costs nothing, accuracy is higher with it",
-            "same": "the bias hardly changes accuracy",
+            "same": "with the bias accuracy is the same",
             "not shown": "no cost of the bias is shown, accuracy",
             "constant": "the model without a technique decides the same for everybody in some repeat, accuracy",
         }
@@ -796,9 +800,7 @@ class Setting:
         if verdict in ("better", "worse"):
             return cost == f" and {'costs' if verdict == 'worse' else 'gains'} {size} points of accuracy"
         same = row["population_p_same"] < 0.05
-        return cost == (
-            " at hardly any cost in accuracy" if same else " at no cost in accuracy that is shown"
-        )
+        return cost == (" at the same accuracy" if same else " at no cost in accuracy that is shown")
 
     def plain_result(self, label: str) -> str:
         """Return what is said of a model without a technique: whether it has a gap that is shown."""
@@ -971,6 +973,8 @@ class Setting:
             return verdict
         if row["population_p_same"] < 0.05:
             return "same"
+        if row["population_difference_p_holm"] < 0.05:
+            return "moved"
         return "not shown" if isinstance(verdict, str) else "untested"
 
     def labels(self) -> tuple[str, float]:
@@ -1024,14 +1028,25 @@ class Setting:
         names = "|".join(map(re.escape, labels)) or "(?!)"
         said = Counter()
 
+        from_to = r"(?: \((−?[\d.]+) to (−?[\d.]+)(?: points| times)?\))?"
+        any_from_to = from_to.replace("(−", "(?:−")
+
         def listed(match: re.Match) -> None:
             words = match[1][0].lower() + match[1][1:]
             bare = re.split(r", not beaten| \(\d+ of| in \d+ of", words)[0]
             if match[3] or bare == WORDS["not shown"][1]:
-                labels = re.findall(rf"(?:^|(?<=, ))({names})(?=,|$)", match[2])
+                labels = [label for label, *_ in re.findall(rf"({names}){from_to}(?=,|$)", match[2])]
                 answer.note(f"{where}: rows that show no change", match[3], self.rows_of_none(labels))
-            for label in re.findall(rf"(?:^|(?<=, ))({names})(?=,|$)", match[2]):
+            for label, before, after in re.findall(rf"(?:^|(?<=, ))({names}){from_to}(?=,|$)", match[2]):
                 said[label] += 1
+                answer.note(f"{where}, {label}: moves", bool(before), self.kind(label) == "moved")
+                if before and answer.form == "points":
+                    gap, change = (float(re.sub(r"[ +].*", "", text.replace("−", "-").lstrip("+")))
+                                   for text in self.small_numbers(label)[:2])  # fmt: skip
+                    moved = [float(text.replace("−", "-")) for text in (before, after)]
+                    answer.note(f"{where}, {label}: after", moved[1], gap)
+                    is_change = abs(moved[1] - moved[0] - change) < 0.16
+                    answer.note(f"{where}, {label}: moved by", is_change, True)
                 kind = self.kind(label)
                 if kind == "constant":
                     of = {"refuses": 0, "accepts": 0}
@@ -1047,11 +1062,11 @@ class Setting:
                         known = (self.known[label]["n"], answer.repeats)
                         answer.note(f"{where}, {label}: repeats", n and (int(n[1]), int(n[2])), known)
 
-        results = "|".join(long for _, long in WORDS.values())
+        results = "|".join(long.replace("smaller", "(?:smaller|larger)") for _, long in WORDS.values())
         text = answer.eat(
             text,
             rf"((?i:(?:hardly )?(?:{results})|(?:refuses|accepts) everybody|not possible|failed|undefined \(0/0\)|not run yet)"
-            rf"(?:[^:]*?)): ((?:{names})(?:, (?:{names}))*)"
+            rf"(?:[^:]*?)): ((?:{names}){any_from_to}(?:, (?:{names}){any_from_to})*)"
             rf"(?: \(that a change is less than (?:1 point|0\.01) is shown from about ([^)]*)\))?\.(?= [A-Z]|$)",
             listed,
         )

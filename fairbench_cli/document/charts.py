@@ -37,7 +37,9 @@ LARGEST = 1e13
 SMALLEST = 1e-6
 
 # What a technique changes against another one: the mark's form says it, and its colour again.
-Form = Literal["base", "better", "over", "worse", "open", "same", "up", "down", "constant", "labels", "known"]
+Form = Literal[
+    "base", "better", "over", "worse", "open", "same", "moved", "up", "down", "constant", "labels", "known"
+]
 FORMS: dict[Form, str] = {
     "base": "M-4.5 -4.5h9v9h-9z",
     "better": "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z",
@@ -45,6 +47,7 @@ FORMS: dict[Form, str] = {
     "worse": "M0 -6l6 6l-6 6l-6 -6z",
     "open": "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z",
     "same": "M-5 -2.5h10M-5 2.5h10",
+    "moved": "M-6 0h11M1.5 -4l4.5 4l-4.5 4",
     "up": "M0 -5.5l5.5 9.5h-11z",
     "down": "M0 5.5l5.5 -9.5h-11z",
     "constant": "M-4.5 -4.5l9 9M-4.5 4.5l9 -9",

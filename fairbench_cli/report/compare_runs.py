@@ -36,7 +36,12 @@ from fairbench_cli.report.ledger.journal_arrays import (
     has_repeats,
     mean_and_interval,
 )
-from fairbench_cli.report.ledger.paired_differences import IDENTICAL, differences_frame, format_number
+from fairbench_cli.report.ledger.paired_differences import (
+    IDENTICAL,
+    NO_DIFFERENCE,
+    differences_frame,
+    format_number,
+)
 from fairbench_cli.report.ledger.population_tests import BASES
 from fairbench_cli.report.ledger.results import COMPARED, Results, RunResults, compute_results
 from fairbench_cli.report.show import tables
@@ -409,8 +414,9 @@ def _document(
         facts.append(
             f"Numbers are {second_name} less {first_name}{intervals}. better, worse: "
             f"{second_name} is nearer to the measure's ideal than {first_name}, or farther from it, in the "
-            f"population, at 5 % after Holm's adjustment over {tables.tests_in_words(run.plan)}. A number "
-            "alone: no difference shown. same: the same cell, and the same numbers."
+            f"population, at 5 % after Holm's adjustment over {tables.tests_in_words(run.plan)}. moved: "
+            "another value, and neither nearer nor farther is shown. A number alone: no difference shown. "
+            "same: the same cell, and the same numbers."
         )
         for basis, meaning in BASES.items():
             if (frame["population_basis"] == basis).any():
@@ -427,6 +433,6 @@ def _difference_text(row: dict[Any, Any], *, brief: bool) -> str:
     words = []
     if not brief and not np.isnan(row["population_low"]):
         words.append(f"[{row['population_low']:+.3f}, {row['population_high']:+.3f}]")
-    if verdict and verdict != "no difference":
+    if verdict and verdict != NO_DIFFERENCE:
         words.append(verdict)
     return format_number(row["difference"], word=" ".join(words))

@@ -106,9 +106,9 @@ def test_a_change_that_alone_leaves_out_0_has_its_p_in_the_cell():
     change = replace(finding.change, low=0.01, high=0.03)
     numbers = {**finding.numbers, "change": change}
     alone = replace(finding, kind="not shown", change_p=0.2041, n_tests=10, numbers=numbers)
-    assert result_cell(alone) == "p 0.21 among 10"
-    assert result_of(alone) == "no change shown (p 0.21 among 10)"
-    assert result_cell(replace(alone, n=2)) == f"p 0.21 among 10 (2 of {alone.n_repeats} repeats)"
+    assert result_cell(alone) == "not shown (p .21 among 10)"
+    assert result_of(alone) == "no change shown (p .21 among 10)"
+    assert result_cell(replace(alone, n=2)) == f"not shown (p .21 among 10) (2 of {alone.n_repeats} repeats)"
     shown = replace(alone, kind="same")
     assert result_cell(shown) == result_of(shown)
 
@@ -265,7 +265,9 @@ def test_a_ratio_is_said_as_times_as_often_and_other_metrics_as_numbers():
         r"Women are selected 0\.6\d times as often as men \(in the test rows: 0\.6[23] times\)", text
     )
     assert re.search(r"Massaging narrows the gap between women and men from 0\.6\d to 0\.9\d times", headline)
-    assert "Hardly: the change is less than a tenth of the gap." in text  # a ratio has no margin
+    assert (
+        "Hardly narrows or widens: shown, but by less than a tenth of the gap. Not" in text
+    )  # a ratio has no margin
     _, _, text = answered(WORLDS["winner"], metrics=("likelihood-ratio", "accuracy"))
     assert re.search(r"\| massaging +\| 0\.9\d [^|]*\| – +\|", text)  # not the change of its inverse
     assert wording_of(find_metric("likelihood-ratio")).told_number(-0.1) == np.inf  # an end of an interval

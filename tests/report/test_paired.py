@@ -71,8 +71,10 @@ def run_of(frame, **more) -> RunResults:
 
 COLUMNS = [
     *ROW_COLUMNS, "baseline_include_protected", "n", "difference", "low", "high", "distance_difference",
-    "distance_low", "distance_high", "p", "p_holm", "tests", "verdict", "population_low", "population_high",
+    "distance_low", "distance_high", "p", "p_holm", "difference_p_holm",
+    "distance_p_holm", "tests", "verdict", "population_low", "population_high",
     "population_distance_low", "population_distance_high", "population_p", "population_p_holm",
+    "population_difference_p_holm", "population_distance_p_holm",
     "population_tests", "population_verdict", "population_p_same",
     "population_same_from_rows", "population_basis",
 ]  # fmt: skip
@@ -186,7 +188,7 @@ def test_discrimination_is_judged_by_its_distance_from_zero():
     )
     mirrored = one(paired, **M)
     assert mirrored.difference == pytest.approx(-0.2 - 2 * noise.mean())
-    assert (mirrored.p, mirrored.verdict) == (1, "no difference")
+    assert (mirrored.p, mirrored.verdict, mirrored.difference_p_holm < 1e-4) == (1, "moved", True)
     assert one(paired, **R).verdict == "worse"
     assert one(paired, **R).difference < 0 < one(paired, **R).distance_difference
     assert one(paired, **U).verdict == "better"

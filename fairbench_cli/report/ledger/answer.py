@@ -61,7 +61,7 @@ from fairbench_cli.report.ledger.run_ledger import (
 
 MOST_NAMED = 6  # levels of a group
 TRIVIAL_SHARE = 0.1
-"""Of the baseline's gap: a change by less than this share of it hardly changes it."""
+"""Of the baseline's gap: one that is changed by less than this share of it is hardly narrower or wider."""
 SEEN = CELL_COLUMNS.index("include_protected")
 INTERVENTION = CELL_COLUMNS.index("intervention")
 
@@ -115,16 +115,18 @@ class TechniqueFinding:
     numbers : dict of Estimate
         Its number in each of the answer's columns, by their keys.
     change_p : float
-        Of the test that the change is 0, after Holm's adjustment over `n_tests` of its family.
+        Of the test that the signed change is 0, after Holm's adjustment over `n_tests` of its family.
     n_tests : int
     same_from_rows : float
         With how many rows, about, a change of 0 would be shown to be less than the margin; NaN where there
         are as many, or the metric has no margin.
     rows_basis : str
         What the words about the change rest on, as ``population_basis``, which says which rows are counted.
+    is_smaller : bool
+        Whether its gap is smaller than the baseline's, shown or not.
     is_trivial : bool
         Whether the change is shown to be less than the metric's margin, or is less than `TRIVIAL_SHARE` of
-        the baseline's gap: then sentences about it say "hardly".
+        the baseline's gap: a gap that is shown to be narrower or wider is "hardly" so.
     is_significant, is_near_ideal : bool
         Whether the value is shown to be off the metric's ideal, and whether it is shown to be less than its
         margin from it.
@@ -155,6 +157,7 @@ class TechniqueFinding:
     n_tests: int
     same_from_rows: float
     rows_basis: str
+    is_smaller: bool
     is_trivial: bool
     is_significant: bool
     is_near_ideal: bool
@@ -630,10 +633,11 @@ def _find_technique(context: _Context, cell: Mapping[str, Any], compared: str) -
         accepts_nobody=technique.get("accepts_nobody", 0),
         accepts_everybody=technique.get("accepts_everybody", 0),
         numbers={column.key: ledger.estimate(column, key, compared) for column in context.columns},
-        change_p=change.get("population_p_holm", np.nan),
+        change_p=change.get("population_difference_p_holm", np.nan),
         n_tests=change.get("population_tests", 0),
         same_from_rows=change.get("population_same_from_rows", np.nan),
         rows_basis=change.get("population_basis", ""),
+        is_smaller=change.get("distance_difference", np.nan) < 0,
         is_trivial=is_trivial(change, technique, context.metric.ideal or 0.0),
         is_significant=technique.get("side", 0) in (1, -1),
         is_near_ideal=technique.get("p_same", np.nan) < LEVEL,

@@ -36,6 +36,8 @@ from fairbench_cli.report.ledger.journal_arrays import (
 )
 from fairbench_cli.report.ledger.paired_differences import (
     BASELINE_ROW,
+    MOVED,
+    NO_DIFFERENCE,
     adjust_by_family,
     run_paired_frame,
     verdict_words,
@@ -203,7 +205,6 @@ BASELINE_DISTANCE_COLUMNS = COMPARED + [
     "constant_accuracy", "constant_difference", "constant_p", "constant_p_holm", "constant_verdict", "basis",
     "accepts_all", "refuses_all",
 ]  # fmt: skip
-SAME = "no difference"
 
 WIN = "win-win"
 GOOD = "good trade-off"
@@ -307,7 +308,7 @@ def classify_region(gap: str, accuracy: str, line: str) -> str:
 
 def _is_possible(verdict: str, required: str) -> bool:
     """Return whether a verdict is the one that a region requires, or leaves it open."""
-    return verdict in ("", SAME, NOT_DISTINGUISHABLE, required)
+    return verdict in ("", NO_DIFFERENCE, MOVED, NOT_DISTINGUISHABLE, required)
 
 
 @dataclass(frozen=True, eq=False)

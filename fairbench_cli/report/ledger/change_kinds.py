@@ -32,6 +32,7 @@ Kind = Literal[
     "higher",
     "lower",
     "same",
+    "moved",
     "not shown",
     "untested",
 ]
@@ -40,8 +41,9 @@ Kind = Literal[
 no value: no repeat of the technique gave one. constant: it accepts nobody, or everybody, in some repeat.
 overshoots: the metric is beyond its ideal, on the side where the baseline is not; both are shown. better,
 worse: nearer to the ideal or farther from it in the mean over the repeats, and its own mean is not the other
-way. higher, lower: of a metric without an ideal. same: shown to differ by less than the metric's margin. not
-shown: neither a difference nor that there is none. untested: nothing can be said of the population.
+way. higher, lower: of a metric without an ideal. same: shown to differ by less than the metric's margin.
+moved: another value, and neither nearer nor farther is shown. not shown: neither a difference nor that there
+is none. untested: nothing can be said of the population.
 """
 
 
@@ -124,6 +126,7 @@ def classify_changes(paired: pd.DataFrame, techniques: pd.DataFrame) -> NDArray[
         "higher": verdict == "higher",
         "lower": verdict == "lower",
         "same": paired["population_p_same"].to_numpy(dtype=float) < LEVEL,
+        "moved": paired["population_difference_p_holm"].to_numpy(dtype=float) < LEVEL,
         "untested": verdict == "",
     }
     kind_values = [np.array(kind, dtype=object) for kind in conditions]

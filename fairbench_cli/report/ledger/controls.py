@@ -55,7 +55,7 @@ PLACEBO: Kind = "placebo"
 TWIN_METRICS = (FAIRNESS, ACCURACY)
 SHOWN = "shown"
 NOT_SHOWN = "not shown"
-DIFFERENT = ("better", "worse", "higher", "lower", "overshoots")
+DIFFERENT = ("better", "worse", "higher", "lower", "overshoots", "moved")
 """The words that call twins different, which they are not."""
 COMPARED = DIFFERENT + ("same", "not shown")
 """The words that look at a difference at all."""

@@ -23,6 +23,8 @@ from fairbench_cli.report.ledger.results import COMPARED, ROW_COLUMNS, Results, 
 
 LEVEL = 0.05
 IDENTICAL = "same"
+NO_DIFFERENCE = "no difference"
+MOVED = "moved"
 VERSUS = "paired-versus-"  # begins the files of differences to other techniques than `none`
 ROW = "row"
 BASELINE_ROW = "baseline_row"
@@ -116,7 +118,8 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
     each row by itself). ``distance_difference`` is the same for ``|value − ideal|``: negative is nearer to
     the ideal. The test is on distances, so that a discrimination of −.10 is no better than one of .10; for
     metrics whose ideal is an end of their range, such as accuracy, that is the test on values. Metrics
-    without an ideal are tested on values.
+    without an ideal are tested on values. ``difference_p_holm`` is of the test on values, that of the
+    interval in ``low`` and ``high``, and ``distance_p_holm`` of that on distances, empty without an ideal.
 
     Two questions are answered. ``low`` to ``verdict`` are about *these test rows*: would other training sets
     give a difference too? Columns that begin with ``population_`` are about the *population*: would other
@@ -135,7 +138,8 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
     is all techniques and all β of a data set, attribute, groups compared and classifier, or with ``family:
     run`` all rows of the frame; ``tests`` is its size.
     ``verdict``: better, worse or no difference at 5 % after Holm (higher or lower for a metric without
-    an ideal), empty without a test.
+    an ideal), empty without a test; moved, where the values differ at 5 % after Holm and the distances are
+    not shown to.
 
     The network that training sets are sampled from is given in both: nothing is said of other networks.
 
@@ -230,9 +234,14 @@ def differences_frame(
         p = np.where(is_same_by_design, np.nan, np.where(has_ideal, test.p[1], test.p[0]))
         change = np.where(has_ideal, test.mean[1], test.mean[0])
         adjusted = adjust_families(p, families)
-        verdicts = verdict_words(change, adjusted["p_holm"], up, down, "no difference")
+        p_of_values = np.where(is_same_by_design, np.nan, test.p[0])
+        p_moved = adjust_families(p_of_values, families)["p_holm"]
+        neither = np.where(p_moved < LEVEL, MOVED, NO_DIFFERENCE)
+        verdicts = verdict_words(change, adjusted["p_holm"], up, down, neither)
         numbers[f"{prefix}p"] = p
         numbers[f"{prefix}p_holm"] = adjusted["p_holm"]
+        numbers[f"{prefix}difference_p_holm"] = p_moved
+        numbers[f"{prefix}distance_p_holm"] = np.where(has_ideal, adjusted["p_holm"], np.nan)
         numbers[f"{prefix}tests"] = adjusted["tests"]
         numbers[f"{prefix}verdict"] = np.where(is_same_by_design, IDENTICAL, verdicts).tolist()
     # 4. The opposite question, and what the answers for the population rest on.
@@ -336,7 +345,7 @@ def adjust_families(p: Floats, families: Sequence[Rows]) -> dict[str, Any]:
     return {"p_holm": p_holm, "tests": n_tests}
 
 
-def verdict_words(change: Floats, p: Floats, up: Any, down: Any, neither: str) -> list[str]:
+def verdict_words(change: Floats, p: Floats, up: Any, down: Any, neither: Any) -> list[str]:
     """Return a word for each change by its sign, or that there is none at 5 %; empty without a test."""
     verdicts = np.where(p < LEVEL, np.where(change > 0, up, down), neither)
     return [str(verdict) for verdict in np.where(np.isnan(p), "", verdicts)]

@@ -15,6 +15,7 @@ from fairbench_cli.report.ledger.change_kinds import classify_changes, run_techn
 from fairbench_cli.report.ledger.columns import ACCURACY
 from fairbench_cli.report.ledger.paired_differences import (
     BASELINE_ROW,
+    NO_DIFFERENCE,
     PARETO_METRICS,
     VERSUS,
     Baseline,
@@ -71,7 +72,7 @@ def paired_table(name: str, run: RunResults) -> Document:
         verdict = row["population_verdict"]
         if tuple(row[name] for name in COMPARED) in constant_keys:
             verdict = "constant"
-        elif verdict == "no difference":
+        elif verdict == NO_DIFFERENCE:
             verdict = ""
         difference = format_number(row["difference"], word=verdict)
         if 0 < row["n"] < n_planned:
@@ -85,7 +86,8 @@ def paired_table(name: str, run: RunResults) -> Document:
     captions = [
         f"Mean differences to {baseline_name} over paired repeats; a minus sign is a lower value.",
         "better, worse: nearer to the measure's ideal or farther from it in the population, that is with "
-        f"other training sets and other test rows, at 5 % after Holm's adjustment over {family}. constant: "
+        f"other training sets and other test rows, at 5 % after Holm's adjustment over {family}. moved: "
+        "another value, and neither nearer nor farther is shown. constant: "
         "the technique accepts nobody, or everybody, in some repeat. A number alone: no difference shown.",
     ]
     if frame["n"].between(1, n_planned - 1).any():

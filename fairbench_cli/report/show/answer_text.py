@@ -1,8 +1,8 @@
 """What a run found, in words: a headline, a small table with a line per technique, and every setting.
 
 Every number is one of `answer.py`'s: points and per cent to one decimal, ratios to two; whole points in the
-headline. Every word about a difference is its kind (`change_kinds.py`), and a change that is trivial is
-"hardly" one. Where there are many settings, the headline counts them.
+headline. Every word about a difference is its kind (`change_kinds.py`), and a gap that is
+narrowed by next to nothing is "hardly" narrowed. Where there are many settings, the headline counts them.
 """
 
 import math
@@ -242,7 +242,7 @@ def _cost(finding: TechniqueFinding) -> str:
     return {
         "worse": f" and costs {size} points of accuracy",
         "better": f" and gains {size} points of accuracy",
-        "same": " at hardly any cost in accuracy",
+        "same": " at the same accuracy",
         "not shown": " at no cost in accuracy that is shown",
     }.get(finding.cost.kind, "")
 
@@ -377,13 +377,22 @@ def describe_setting(setting: RunSetting, wording: MetricWording) -> str:
     techniques = [finding for finding in setting.findings if not finding.is_baseline]
     if setting.has_baseline_value:
         for result, findings in group_by(techniques, result_of).items():
-            names = [finding.technique for finding in findings]
+            names = [f"{finding.technique}{_moved_from_to(finding, wording)}" for finding in findings]
             rows = describe_rows_to_show_same(findings, wording)
             sentences.append(f"{capitalise(result)}: {join_names(names, len(names))}{rows}")
     for finding in techniques:
         if finding.narrows and finding.shortfalls:
             sentences.append(f"But next to {finding.technique} {describe_shortfall(finding.shortfalls[0])}")
     return " ".join(f"{sentence}." for sentence in sentences)
+
+
+def _moved_from_to(finding: TechniqueFinding, wording: MetricWording) -> str:
+    """Return the gap before and after in brackets where it moves: " (8.6 to −3.9)"; else nothing."""
+    if finding.kind != "moved":
+        return ""
+    gaps = Estimate(finding.value.mean - finding.change.mean), Estimate(finding.value.mean)
+    before, after = (column_cell(SUMMARY_COLUMNS[0], gap, wording).text for gap in gaps)
+    return f" ({before} to {after}{wording.unit})"
 
 
 ROWS_OF_BASIS = {FRESH: "test rows of all repeats together", SPLITS: "rows"}
@@ -672,8 +681,8 @@ def _chance(run: RunResults, answer: RunAnswer, *, brief: bool) -> str:
         family = "all of the run" if plan.config.family == "run" else "techniques and settings"
         chance = f"5 %, Holm over {family}; {run.repeats_done('repeat')}"
         sentence = f"Results are beyond chance, for other rows too ({chance})"
-        if any(finding.is_shown_alone for setting in answer.settings for finding in setting.findings):
-            sentence += "; p: not shown"
+        if any(finding.kind == "moved" for setting in answer.settings for finding in setting.findings):
+            sentence += "; moves it: that the gap is smaller or larger is not shown"
         return f"{sentence}."
     family = "techniques and settings of a data set, attribute and classifier"
     if answer.has_worlds:
@@ -684,13 +693,15 @@ def _chance(run: RunResults, answer: RunAnswer, *, brief: bool) -> str:
     if len(answer.blocks) > FEW and plan.config.family == "metric":
         caveat = f" Of {len(answer.blocks)} of these one in twenty may show what is not there."
     margin = wording_of(answer.metric, answer.margin).margin_text
-    negligible = f"shown to be less than {margin}, or is " if margin else ""
+    negligible = f" or shown to be less than {margin}" if margin else ""
+    same = f" The same: the change is shown to be less than {margin}." if margin else ""
     return (
         "Narrows, widens, turns round (the gap is then the other way): shown beyond chance, for other "
         "training sets and other test rows too, at 5 % after Holm's adjustment over all "
-        f"{family}.{caveat} Intervals are 95 %, of one number by itself; where one leaves out 0 and nothing "
-        "is shown, p 0.21 among 10 is p after that adjustment for 10 tests. Hardly: the change is "
-        f"{negligible}less than a tenth of the gap. "
+        f"{family}.{caveat} Moves the gap: it is another one, at 5 % after the same adjustment, and that it "
+        "is smaller or larger is not shown. Intervals are 95 %, of one number by itself; where one leaves "
+        "out 0 and nothing is shown, p .21 among 10 is its p after that adjustment for 10 tests. Hardly "
+        f"narrows or widens: shown, but by less than a tenth of the gap{negligible}.{same} "
         f"{capitalise(NOT_BEATEN)}: no other technique is better in both, on average. "
         f"What is not shown may still be there.{answer_worlds.ABOUT if answer.has_worlds else ''}"
     )

@@ -26,7 +26,8 @@ RESULTS = {
     "better": ("narrows", "narrows the gap"),
     "worse": ("widens", "widens the gap"),
     "overshoots": ("turns round", "turns the gap round"),
-    "same": ("hardly", "hardly changes it"),
+    "same": ("the same", "leaves the gap the same"),
+    "moved": ("moves it", "moves the gap; that it is smaller is not shown"),
     "not shown": ("not shown", "no change shown"),
     "untested": ("not tested", "not tested"),
 }
@@ -53,12 +54,15 @@ def result_of(finding: TechniqueFinding, *, brief: bool = False) -> str:
             result = "no gap shown"
         return f"{result}{repeats}".strip()
     if finding.is_trivial and finding.kind in ("better", "worse"):
-        short = "hardly"
+        short = f"hardly {short}"
         result = f"hardly {result}"
+    if finding.kind == "moved" and not finding.is_smaller:
+        result = result.replace("smaller", "larger")
     if finding.is_shown_alone:
         # The word is about all of the family.
-        short = _family_p(finding)
-        result += f" ({short} among {finding.n_tests})"
+        p = _family_p(finding)
+        short += f" ({p})"
+        result += f" ({p} among {finding.n_tests})"
     if brief:
         return f"{short}{repeats}"
     if finding.is_on_front and finding.narrows:
@@ -67,10 +71,8 @@ def result_of(finding: TechniqueFinding, *, brief: bool = False) -> str:
 
 
 def result_cell(finding: TechniqueFinding) -> str:
-    """Return the result of a technique for a cell of a table: "p 0.21 among 10", which needs no more."""
-    if finding.is_shown_alone and not finding.is_constant and not finding.is_baseline:
-        return f"{_family_p(finding)} among {finding.n_tests}{describe_repeats(finding)}"
-    return result_of(finding)
+    """Return the result of a technique for a cell of a table: "not shown (p .21 among 10)"."""
+    return result_of(finding).replace("no change shown (", "not shown (")
 
 
 def describe_repeats(finding: TechniqueFinding, *, brief: bool = False, n: int | None = None) -> str:
@@ -86,9 +88,9 @@ def describe_repeats(finding: TechniqueFinding, *, brief: bool = False, n: int |
 
 
 def _family_p(finding: TechniqueFinding) -> str:
-    """Return the p-value of a change among all of its family: "p 0.21"."""
+    """Return the p-value of a change among all of its family: "p .21"."""
     p = math.ceil(round(100 * finding.change_p, 6)) / 100  # rounded up: none is below 0.05
-    return f"p {p:.2f}"
+    return f"p {f'{p:.2f}'.removeprefix('0')}"
 
 
 def _describe_failure(finding: TechniqueFinding, *, brief: bool) -> str:
@@ -179,7 +181,7 @@ def world_result_of(finding: TechniqueFinding) -> str:
     if not finding.n or finding.is_constant or finding.is_baseline:
         return result_of(finding, brief=True)
     kind = finding.true_change.kind
-    verdict = {"better": "gains", "worse": "loses", "same": "hardly"}.get(kind, kind)
+    verdict = {"better": "gains", "worse": "loses", "same": "the same", "moved": "moves it"}.get(kind, kind)
     if finding.is_artefact:
         verdict = "artefact"
     elif finding.is_trade_off:
@@ -201,7 +203,7 @@ def describe_cost(setting: RunSetting) -> str:
     elif cost.kind == "better":
         text = "the bias costs nothing, accuracy is higher with it"
     elif cost.kind == "same":
-        text = "the bias hardly changes accuracy"
+        text = "with the bias accuracy is the same"
     elif cost.kind == "constant":
         text = "the model without a technique decides the same for everybody in some repeat, accuracy"
     elif cost.kind == "not shown":

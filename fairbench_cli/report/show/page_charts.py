@@ -23,6 +23,7 @@ KIND_TEXTS = {
     "u": "higher, beyond chance",
     "d": "lower, beyond chance",
     "s": "shown to differ by less than the margin, 0.01 if the config says no other",
+    "m": "another value beyond chance; that it is better or worse is not shown",
     "c": "the same decision for everybody",
     ".": "no difference shown",
     "?": "not tested",
@@ -33,6 +34,7 @@ GAP_KIND_TEXTS = KIND_TEXTS | {
     "b": "smaller gap, beyond chance",
     "w": "larger gap, beyond chance",
     "s": "shown to differ by less than the margin, a point if the config says no other",
+    "m": "moves the gap beyond chance; that it is smaller or larger is not shown",
 }
 """What they say of a gap between groups."""
 RULE_TEXTS = {
@@ -46,7 +48,7 @@ RULE_TEXTS = {
 def draw_forest_legend(*, has_rules: bool) -> str:
     """Return the key to the marks of forests, with that of reference rules if any is drawn."""
     texts = GAP_KIND_TEXTS | {".": "no difference shown, or not tested", "k": "known without training"}
-    letters = "BLbowsc."
+    letters = "BLbowsmc."
     if has_rules:
         letters += "k"
     return charts.form_list((MARKS[letter].form, texts[letter]) for letter in letters)

@@ -44,6 +44,7 @@ MARKS = {
     "u": KindMark("higher", "up"),
     "d": KindMark("lower", "down"),
     "s": KindMark("same", "same"),
+    "m": KindMark("moved", "moved"),
     "c": KindMark("constant", "constant"),
     ".": KindMark("not shown", "open"),
     "?": KindMark("untested", "open"),
