@@ -98,8 +98,8 @@ class AuditResult:
         Parameters
         ----------
         fail_on, warn_on : str or sequence of str
-            As the options: "fpr", "race:fpr", "race", "undecided", "worse". Where neither is given, the gate
-            of the audit's own options or, without one, that of ``--fail``.
+            As the options: "fpr", "race:fpr", "race", "undecided", "worse", "fpr:worse". Where neither is
+            given, the gate of the audit's own options or, without one, that of ``--fail``.
         baseline : path, optional
             The ci.json of an earlier audit: nothing stops or warns that is not shown to be worse than there.
 
@@ -130,13 +130,13 @@ class AuditResult:
     def _check_gate(self, texts: Sequence[str]) -> None:
         """Refuse what a gate cannot look at in this audit."""
         from fairbench_cli.audit import metrics
-        from fairbench_cli.audit.config import WORSE, split_gate_names
+        from fairbench_cli.audit.config import split_gate_names, split_worse
         from fairbench_cli.audit.options import unknown_attribute
 
         if self.report.without_verdict:
             problem = f"preset {self.report.config.preset} has no pass mark, so nothing can fail"
             raise ArgumentError(Problem(problem, "leave the gate out"))
-        if WORSE in texts and not self.report.config.compares:
+        if split_worse(texts) and not self.report.config.compares:
             fix = "give against, slice or a second score to audit()"
             raise ArgumentError(Problem("nothing is compared that could be worse", fix))
         computed: dict[str, set[str]] = {}
@@ -160,18 +160,22 @@ class AuditResult:
         warn_on: str | Sequence[str] = (),
         baseline: str | Path | None = None,
     ) -> None:
-        """Raise where the gate stops, for tests; warn where it warns. See `gate`.
+        """Raise where the gate stops, for tests; warn where it warns, and of what is not decided. See `gate`.
 
         Raises
         ------
         AuditFailed
             With the headline and the reason; it is an `AssertionError`.
         """
+        from fairbench_cli.audit.compare.gate import describe_undecided
+
         decision = self.gate(fail_on=fail_on, warn_on=warn_on, baseline=baseline)
         if decision.warning:
             warnings.warn(decision.warning, stacklevel=2)
         if decision.stops:
             raise AuditFailed(f"{printable(self.headline)}\nGate: {printable(decision.reason)}.")
+        if decision.undecided:
+            warnings.warn(describe_undecided(decision.undecided), stacklevel=2)
 
     def save(self, output: str | Path) -> list[str]:
         """Write what ``-o`` writes, a folder or a file by its ending (``page.html``); return the names."""

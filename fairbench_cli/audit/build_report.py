@@ -165,8 +165,8 @@ def find_judged_numbers(report: Report) -> tuple[NumberComparison, ...]:
 
 def judge_gate(report: Report) -> Gate:
     """Return the decision of the gate of a report's configuration, given its verdicts."""
-    worse = (audit_part.worse(finding, report) for audit_part, finding in parts_of(report))
-    return decide_gate(report, next(filter(None, worse), ""))
+    changes = (audit_part.changes(finding) for audit_part, finding in parts_of(report))
+    return decide_gate(report, next(filter(None, changes), ()))
 
 
 def _describe_comparison(tally: Tally, config: AuditConfig) -> list[str]:

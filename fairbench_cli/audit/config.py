@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain, pairwise
@@ -59,6 +59,7 @@ MOST_CLUSTERS = 2  # columns that say what rows have in common
 MOST_SCORES = 6  # columns: rows are counted by all decisions together
 UNDECIDED = "undecided"  # in `fail-on` and `warn-on`: unless everything passes
 WORSE = "worse"  # in `fail-on` and `warn-on`: where a disparity is larger than it was
+OF_CHANGES = f":{WORSE}"  # after a name there: where its disparity is
 DEFAULT = "default"  # in `tau` and `least-change`: every metric that has none of its own
 ABOVE_MEDIAN = "above the median"
 PERIODS = ("week", "month", "quarter", "year")
@@ -237,7 +238,11 @@ def _write_bins(bins: int | Edges) -> Any:
     return {"edges": edges, "closed": bins.closed}
 
 
-def _check_metric(text: str, common: tuple[str, ...] = tuple(COMPARED) + tuple(ROLL_UPS)) -> str:
+COMMON = COMPARED + tuple(ROLL_UPS)
+"""The metrics that are suggested first."""
+
+
+def _check_metric(text: str, common: tuple[str, ...] = COMMON) -> str:
     """Check the name of a metric, which an attribute and a colon may precede; suggest `common` ones first."""
     name = text.rpartition(":")[2]
     try:
@@ -245,7 +250,9 @@ def _check_metric(text: str, common: tuple[str, ...] = tuple(COMPARED) + tuple(R
     except KeyError:
         from fairbench_cli.measures.registry import COUNT_METRICS
 
-        names = common if find_nearest(name, common) else set(common) | set(COUNT_METRICS)
+        names: Iterable[str] = common
+        if not find_nearest(name, common) and find_nearest(name, COUNT_METRICS):
+            names = COUNT_METRICS
         raise mistake(f"no metric is called {format_value(name)}", suggest(name, names)) from None
     if metric_kind != "rows":
         return text
@@ -293,9 +300,14 @@ def _check_compared_rate(name: str) -> str:
 
 def _check_gate_name(text: str) -> str:
     """Check what a gate goes by, as far as it is known before the rows are: an attribute has any name."""
-    if ":" in text or is_metric(text):
-        return _check_metric(text)
-    if not text.strip():
+    name = text.removesuffix(OF_CHANGES)
+    if ":" in name or is_metric(name):
+        _check_metric(name, COMMON + (UNDECIDED, WORSE))
+        metric = name.rpartition(":")[2]
+        if name != text and kind(metric) in ("counts", "classes"):
+            problem = f"{format_value(metric)} is no rate that models are compared on"
+            raise mistake(problem, f"name a rate: fpr{OF_CHANGES}")
+    elif not name.strip():
         raise mistake("a gate goes by a name, and this one is empty", "write fpr, race:fpr or race")
     return text
 
@@ -748,13 +760,13 @@ class AuditConfig(StrictModel):
         "by a value with --keep.",
     )
     fail: Annotated[bool, JUDGED] = Field(
-        False, description="Exit 1 when the verdict is fail, or nothing could be decided."
+        False, description="Exit 1 when something fails beyond chance, or nothing can be compared."
     )
     failing_metrics: Annotated[tuple[GateName, ...], LISTED, JUDGED] = Field(
         (),
         alias="fail-on",
-        description="Exit 1 when this fails: fpr, race:fpr or race; undecided: unless all pass; worse: when "
-        "a disparity became larger.",
+        description="Exit 1 when this fails: fpr, race:fpr or race; undecided: unless all pass; worse, "
+        "fnr:worse, race:fnr:worse: when this gap became larger. See --baseline first.",
     )
     warning_metrics: Annotated[tuple[GateName, ...], LISTED, JUDGED] = Field(
         (), alias="warn-on", description="Warn, and exit 0, when this fails; what --fail-on takes."
@@ -881,7 +893,10 @@ class AuditConfig(StrictModel):
 
     @property
     def fail_on(self) -> tuple[tuple[str, str], ...]:
-        """What alone decides the exit code, as (attribute or "", metric or ""); empty: the verdict."""
+        """What alone decides the exit code, as (attribute or "", metric or ""); empty: the verdict.
+
+        Of verdicts and of changes, as in `warn_on`.
+        """
         return split_gate_names(self.failing_metrics)
 
     @property
@@ -893,6 +908,11 @@ class AuditConfig(StrictModel):
     def watched_metrics(self) -> tuple[tuple[str, str], ...]:
         """The metrics that a gate names, to stop or to warn, as (attribute or "", metric)."""
         return tuple((attribute, metric) for attribute, metric in self.fail_on + self.warn_on if metric)
+
+    @property
+    def watched_verdicts(self) -> tuple[tuple[str, str], ...]:
+        """What gates name of verdicts, as `fail_on`."""
+        return split_gate_names(find_verdict_names(self.failing_metrics + self.warning_metrics))
 
     @property
     def has_gate(self) -> bool:
@@ -981,17 +1001,42 @@ def fields_used_by(use: Use) -> tuple[str, ...]:
 def split_gate_names(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Return the attributes and metrics that a gate names, "" where it names none; without its words.
 
-    >>> split_gate_names(["fpr", "race:fpr", "race", "undecided"])
-    (('', 'fpr'), ('race', 'fpr'), ('race', ''))
+    >>> split_gate_names(["fpr", "race:fpr", "race", "undecided", "race:fnr:worse"])
+    (('', 'fpr'), ('race', 'fpr'), ('race', ''), ('race', 'fnr'))
     """
     pairs = []
     for text in texts:
-        attribute, colon, metric = text.rpartition(":")
-        if colon or is_metric(text):
+        attribute, colon, metric = text.removesuffix(OF_CHANGES).rpartition(":")
+        if colon or is_metric(metric):
             pairs.append((attribute, metric))
-        elif text not in (UNDECIDED, WORSE):
-            pairs.append((text, ""))
+        elif metric not in (UNDECIDED, WORSE):
+            pairs.append((metric, ""))
     return tuple(pairs)
+
+
+def find_verdict_names(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the names whose verdicts a gate looks at, without those whose changes it does.
+
+    >>> find_verdict_names(["race", "undecided", "worse", "fnr:worse"])
+    ('race', 'undecided')
+    """
+    return tuple(text for text in texts if not asks_for_change(text))
+
+
+def split_worse(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Return the attributes and metrics whose changes a gate looks at: all that it names where none is named.
+
+    >>> split_worse(["worse", "race:fpr"]), split_worse(["fnr:worse", "race"]), split_worse(["worse"])
+    ((('race', 'fpr'),), (('', 'fnr'),), (('', ''),))
+    """
+    if WORSE in texts:
+        return split_gate_names(texts) or (("", ""),)
+    return split_gate_names(filter(asks_for_change, texts))
+
+
+def asks_for_change(text: str) -> bool:
+    """Return whether a gate that names this looks at what became worse."""
+    return text == WORSE or text.endswith(OF_CHANGES)
 
 
 PLANNED = tuple(name for name in PlanConfig.model_fields if name not in AuditConfig.model_fields)

@@ -23,6 +23,7 @@ from fairbench_cli.audit.config import (
     Edges,
     PlanConfig,
     side_of,
+    split_worse,
 )
 from fairbench_cli.audit.margins import WRITE_RATE, rate_mistake
 from fairbench_cli.audit.metrics import COMPARED, HARMED, ROLL_UPS, canonical, has_margin, has_tau, kind
@@ -381,12 +382,12 @@ def _check_comparison(config: AuditConfig) -> Iterator[Check]:
     pairs = config.identifier and not config.against
     yield "id", pairs, "id has no effect", "give against, or leave it out"
     fix = "give against, slice or a second score"
-    fix_worse = fix
+    fix_worse = f"{fix}; or fail and baseline, the ci.json of an earlier audit"
     if config.baseline:
         fix_worse = "leave it out: with a baseline --fail stops for what is worse than there"
     for key, texts in (("fail-on", config.failing_metrics), ("warn-on", config.warning_metrics)):
         problem = "nothing is compared that could be worse"
-        yield key, WORSE in texts and not ways_named, problem, fix_worse
+        yield key, split_worse(texts) and not ways_named, problem, fix_worse
     unused = "least_change_by_metric" in config.model_fields_set and not (ways_named or config.baseline)
     yield "least-change", unused, "least-change has no effect", f"{fix}; or baseline"
     if not ways_named:

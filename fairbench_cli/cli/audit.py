@@ -456,7 +456,7 @@ def _write(report: "Report", outputs: Sequence[str], pdf: Path | None, to_db: st
 
 def _print(report: "Report", format_: str, everything: bool) -> None:
     """Print the report in a format."""
-    from fairbench_cli.audit.show.document import audit_document, describe_gate
+    from fairbench_cli.audit.show.document import audit_document, describe_gate, warns
     from fairbench_cli.audit.show.formats import write
 
     if format_ == "console" and everything:
@@ -467,5 +467,5 @@ def _print(report: "Report", format_: str, everything: bool) -> None:
         print_document(short_document(report))
     else:
         print_text(write(report, format_), format_)
-        if report.gate.stops or report.gate.warning:
+        if report.gate.stops or warns(report):
             talk(describe_gate(report))

@@ -74,7 +74,10 @@ def test_the_gate_says_why(preds, say):
     assert said.err == "Gate: stops, exit code 1: race fails.\n"
     Path("few.csv").write_text("score,g\n1,a\n0,b\n0,b\n")
     said = say("audit", "few.csv", "--fail")
-    assert "Gate: stops, exit code 1: nothing could be decided." in said.out
+    assert (said.code, "Gate: does not stop (g is not decided" in said.out) == (0, True)
+    Path("few.csv").write_text("score,g\n1,a\n0,a\n")
+    said = say("audit", "few.csv", "-a", "g", "--fail")
+    assert "Gate: stops, exit code 1: nothing to compare in g (no two groups)." in said.out
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,8 @@ def test_a_clearly_better_release_is_not_stopped_by_a_hundredth(tmp_path, say):
     assert "distance of the two rates by less than 0.02 (--least-change)" in everything
     strict = say(*flags, "--least-change", "selection-rate=0")
     assert strict.code == 1
-    assert "worse than old: ethnicity:selection-rate of Hispanic" in re.sub(r"\s+", " ", strict.out)
+    text = re.sub(r"\s+", " ", strict.out)
+    assert "worse than old: better in 1, worse in 1: ethnicity:selection-rate of Hispanic" in text
 
 
 def test_a_least_change_is_read_by_name():
@@ -117,13 +118,15 @@ def test_a_baseline_accepts_what_failed_and_did_not_grow(preds, tmp_path, say):
     decisions(SELECTED | {"b": 120}).to_csv(tmp_path / "preds.csv", index=False)
     assert say(*preds, *gate, "--least-change", "0.1").code == 0
     # A file of an earlier version has no intervals, and one may be null: then the least change alone counts.
-    old = json.loads((tmp_path / "old.json").read_text())
+    old = json.loads((tmp_path / "old.json").read_text()) | {"format": 1}
     for comparison in old["failing"]:
         del comparison["difference_low"]
         comparison["difference_high"] = None
     (tmp_path / "old.json").write_text(json.dumps(old))
     decisions(SELECTED | {"b": 170}).to_csv(tmp_path / "preds.csv", index=False)
     assert say(*preds, *gate).code == 1
+    (tmp_path / "new.json").write_text('{"format": 3, "failing": []}')
+    two_lines(say(*preds, "--fail", "--baseline", "new.json"), "ci.json of format 3", "--format ci")
     for text in ("", "[]", '{"format": 3}', '{"format": 1, "failing": [1]}'):
         (tmp_path / "no.json").write_text(text)
         two_lines(say(*preds, "--fail", "--baseline", "no.json"), "no ci.json of an audit")

@@ -123,7 +123,7 @@ def test_a_gap_that_grew_stops_a_gate():
     rows = predictions(6, worse=2.0)
     result = fb.audit(rows, score=["old", "new"], **KEYS, fail_on=["worse"])
     assert result.report.gate.stops
-    assert result.report.gate.reason == "worse than old: sex:mean-residual of f, sex:mae of f"
+    assert result.report.gate.reason == "worse than old: sex:mean-residual of f"
     back = fb.audit(rows, score=["new", "old"], **KEYS, fail_on=["worse"])
     assert not back.report.gate.stops
 

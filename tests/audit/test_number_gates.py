@@ -55,10 +55,10 @@ def test_formats_of_ci_name_the_failing_comparison() -> None:
     assert to_github(report).startswith("::error title=sex::")
 
 
-def test_a_gate_says_that_nothing_is_decided_only_where_no_number_is() -> None:
+def test_a_gate_names_the_numbers_that_are_not_decided() -> None:
     undecided = audit_wages(0.22, attribute=["sex"], fail=True).report
     assert undecided.verdict == "undecided"
-    assert undecided.gate.reason == "nothing could be decided"
+    assert (undecided.gate.stops, undecided.gate.undecided) == (False, ("sex",))
     decided = audit_wages(0.22, fail=True).report  # age passes
     assert decided.verdict == "undecided"
     assert not decided.gate.stops

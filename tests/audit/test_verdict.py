@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.build_report import judge
-from fairbench_cli.audit.compare.report import Disparity, Gate, Interval
+from fairbench_cli.audit.compare.report import Disparity, Interval
 from fairbench_cli.audit.compare.verdict import combine_roll_ups, combine_verdicts, decide, decide_metric
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import INTERVENTIONS, ROLL_UPS, can_decide, canonical
@@ -212,25 +212,29 @@ COIN = {"f": (25.0, 25.0, 25.0, 25.0), "m": (30.0, 15.0, 22.0, 33.0)}
         ({"failing_metrics": ("sex:fpr", "sex:fdr")}, "sex:fdr fails"),
         ({"failing_metrics": ("race:type-i-parity",)}, "race:type-i-parity fails"),
         ({"failing_metrics": ("sex:npv", "undecided")}, None),
-        ({"failing_metrics": ("race:npv", "undecided")}, "not everything passes"),
+        ({"failing_metrics": ("race:npv", "undecided")}, "race:npv is not decided"),
     ],
 )
 def test_the_gate_looks_at_what_was_chosen(keys: dict[str, Any], reason: str | None) -> None:
-    assert judge(compas(), AuditConfig(draws=0, **keys)).gate == Gate(reason is not None, reason or "")
+    gate = judge(compas(), AuditConfig(draws=0, **keys)).gate
+    assert (gate.stops, gate.reason) == (reason is not None, reason or "")
 
 
 @pytest.mark.parametrize(
     ("keys", "reason"),
     [
-        ({"fail": True}, "nothing could be decided"),
-        ({"fail": True, "failing_metrics": ("undecided",)}, "not everything passes"),
-        ({"failing_metrics": ("undecided",)}, "not everything passes"),
-        ({"failing_metrics": ("fpr",)}, "nothing could be decided"),
+        ({"fail": True}, ""),
+        ({"fail": True, "failing_metrics": ("undecided",)}, "race is not decided"),
+        ({"failing_metrics": ("undecided",)}, "race is not decided"),
+        ({"failing_metrics": ("fpr",)}, ""),
         ({"fail": True, "rule": "point"}, "race fails"),
+        ({"fail": True, "exclude": ("f",)}, "nothing to compare in race (no two groups)"),
     ],
 )
 def test_the_gate_where_nothing_is_decided(keys: dict[str, Any], reason: str) -> None:
-    assert judge(one(COIN), AuditConfig(draws=0, **keys)).gate == Gate(stops=True, reason=reason)
+    gate = judge(one(COIN), AuditConfig(draws=0, **keys)).gate
+    assert (gate.stops, gate.reason) == (bool(reason), reason)
+    assert bool(gate.undecided) is (keys.get("rule") != "point")
 
 
 def test_the_gate_knows_what_was_audited() -> None:

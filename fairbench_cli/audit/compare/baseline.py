@@ -18,13 +18,15 @@ from fairbench_cli.audit.compare.report import (
     Report,
 )
 from fairbench_cli.audit.compare.verdict import TOLERANCE
-from fairbench_cli.base.errors import Flag, UserError, user_error
+from fairbench_cli.base.errors import Flag, UserError, format_value, user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.base.safe_text import format_path
 from fairbench_cli.measures.significance import normal_quantile
 
-CI_FORMAT = 1
+CI_FORMAT = 2
 """Keys may be added without a new number; none goes, and none changes its meaning."""
+READABLE = (1, CI_FORMAT)
+"""Of the first the exit code is 1 also where nothing is decided; what fails is written alike."""
 
 LEVEL = 0.05
 Z_95 = normal_quantile(0.95)
@@ -54,6 +56,10 @@ def read_baseline(path: str) -> AcceptedFailures:
         problem = f"{format_path(path)} is no ci.json of an audit"
         fix = "leave it out, or give what `fairbench audit FILE --format ci` prints"
         raise user_error(problem, fix, Flag("baseline"))
+    if content["format"] not in READABLE:
+        number = format_value(content["format"])
+        problem = f"{format_path(path)} is a ci.json of format {number}, and 1 and {CI_FORMAT} are read here"
+        raise user_error(problem, "write it again: `fairbench audit FILE --format ci`", Flag("baseline"))
     for comparison in comparisons:
         ends = [comparison.get(f"difference_{end}") for end in ("low", "high")]
         # Files of earlier versions have no interval, and where it is undefined it is null.
@@ -122,7 +128,7 @@ def is_accepted(row: Comparison, report: Report) -> bool:
 
 def _failing_comparisons(content: Any) -> list[dict[str, Any]] | None:
     """Return the failing comparisons by the content of a ci.json; None where it is none."""
-    if not isinstance(content, dict) or content.get("format") != CI_FORMAT:
+    if not isinstance(content, dict) or "format" not in content:
         return None
     failing = content.get("failing")
     if not isinstance(failing, list):

@@ -137,8 +137,8 @@ def family_rates(
     """Return the rates of a slice that the verdict or the gate depends on."""
     gate = [
         canonical(name)
-        for attribute, name in config.watched_metrics
-        if attribute in ("", group_counts.attribute)
+        for attribute, name in config.watched_verdicts
+        if name and attribute in ("", group_counts.attribute)
     ]
     return frozenset(_rates_of([*deciding, *gate]) & set(names))
 
@@ -148,7 +148,7 @@ def named_rates(
 ) -> frozenset[str]:
     """Return the rates of a slice that a gate names: a metric, one of this attribute, or the attribute."""
     metrics: list[str] = []
-    for attribute, name in config.fail_on + config.warn_on:
+    for attribute, name in config.watched_verdicts:
         if attribute not in ("", group_counts.attribute):
             continue
         if name:

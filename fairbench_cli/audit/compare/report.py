@@ -303,12 +303,15 @@ class Gate:
         What it warns of, without stopping; empty where nothing.
     accepted : int
         How many failing comparisons neither stop nor warn because a baseline has them.
+    undecided : tuple of str
+        What it looks at that is not decided: "race" or "race:fpr".
     """
 
     stops: bool
     reason: str = ""
     warning: str = ""
     accepted: int = 0
+    undecided: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

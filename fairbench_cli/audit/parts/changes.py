@@ -23,7 +23,6 @@ from fairbench_cli.audit.compare.clustered_changes import (
 )
 from fairbench_cli.audit.compare.compare_rates import Compared
 from fairbench_cli.audit.compare.family import adjust_family
-from fairbench_cli.audit.compare.number_changes import NumberChanges
 from fairbench_cli.audit.compare.references import (
     REST,
     Ints,
@@ -41,7 +40,7 @@ from fairbench_cli.audit.parts.part import SHORT, Part, View
 from fairbench_cli.audit.scan.pairing import read_sides
 from fairbench_cli.audit.scan.slices import BeforeAfter, Slice
 from fairbench_cli.base.grouping import group_by, keep_together
-from fairbench_cli.base.safe_text import format_count, join_names
+from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.charts import ChartRow, arrow, dot, row_chart, whisker
 from fairbench_cli.document.model import SYMBOLS, Chart, Section, TableCell, TextTable, Verdict, table_of
 from fairbench_cli.measures.clusters import t_quantile, t_test_p
@@ -176,17 +175,6 @@ def find_changes(joints: Sequence[BeforeAfter], base: Report) -> Changes:
     for joint in joints:
         changes += _compute_changes(joint, deciding, config)
     return Changes(tuple(_add_verdicts(changes, config)), tuple(rates))
-
-
-def describe_worse(changes: Changes | NumberChanges, report: Report) -> str:
-    """Return the disparities that became worse at last, as text; empty if none did."""
-    rows = [
-        row for row in changes.changes if row.after == report.last and row.deciding and row.word == "worse"
-    ]
-    if not rows:
-        return ""
-    worse_rates = [f"{row.attribute}:{row.metric} of {row.group}" for row in rows]
-    return f"worse than {rows[0].before}: {join_names(worse_rates, 3)}"
 
 
 def _select_groups(joint: BeforeAfter, groups: set[tuple[str, str, str]]) -> BeforeAfter:
@@ -898,5 +886,5 @@ CHANGES = Part[Sequence[BeforeAfter], Changes](
     short=short_changes,
     data=lambda changes: vars(changes) if changes.changes else {},
     summary=summarise_changes,
-    worse=describe_worse,
+    changes=lambda changes: changes.changes,
 )

@@ -18,7 +18,6 @@ from fairbench_cli.audit.parts.changes import (
     LOOKS,
     WORDS,
     describe_outcome,
-    describe_worse,
     model_name,
     summarise_counts,
 )
@@ -275,5 +274,5 @@ NUMBER_CHANGES = Part[Sequence[NumberChanges], NumberChanges](
     data=lambda changes: vars(changes) if changes.changes else {},
     line=describe_first,
     summary=summarise_changes,
-    worse=describe_worse,
+    changes=lambda changes: changes.changes,
 )

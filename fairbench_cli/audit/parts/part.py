@@ -124,8 +124,8 @@ class Part(Generic[Seen, Found]):
         What it adds to the answer in words: a sentence, or nothing.
     verdicts : callable
         Verdicts that count for an attribute, by place and metric.
-    worse : callable
-        What is worse than it was, in words, for a gate that asks for it.
+    changes : callable
+        What became of each gap, for a gate that asks for what is worse.
     all_rows : callable
         The audit that the answer is of, where it is another.
     """
@@ -142,7 +142,7 @@ class Part(Generic[Seen, Found]):
     data: Callable[[Found], Mapping[str, Any]] | None = None
     summary: Callable[[Found, Report], str] = lambda _findings, _report: ""
     verdicts: Callable[[Found], Iterable[tuple[Place, str, Verdict]]] = _return_nothing
-    worse: Callable[[Found, Report], str] = lambda _findings, _report: ""
+    changes: Callable[[Found], Sequence[Any]] = _return_nothing
     all_rows: Callable[[Found, Report], AllRows | None] = lambda _findings, _report: None
 
     @property

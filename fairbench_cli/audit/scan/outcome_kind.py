@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
-from fairbench_cli.audit.config import DEFAULT, LEAST_CHANGE, WORSE, AuditConfig, OutcomeKind
+from fairbench_cli.audit.config import DEFAULT, LEAST_CHANGE, WORSE, AuditConfig, OutcomeKind, split_worse
 from fairbench_cli.audit.options import TAKES_ROWS
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, find_usual_label
@@ -159,10 +159,11 @@ def find_idle_options(config: AuditConfig) -> list[Problem]:
 def _find_idle_changes(config: AuditConfig) -> Iterator[Problem]:
     """Yield what options on changes ask for that numbers, or slices of them, do not have."""
     for key, names in (("fail-on", config.failing_metrics), ("warn-on", config.warning_metrics)):
-        if WORSE in names and config.sliced_by:
+        asks = split_worse(names)
+        if asks and config.sliced_by:
             problem = f"{WORSE} is of models on the same rows, and slices of numbers are compared by a trend"
             yield Problem(problem, "name a measure, such as mean", Flag(key))
-        elif WORSE in names and config.outcome == "ordinal":
+        elif asks and config.outcome == "ordinal":
             problem = f"{WORSE} is of means, and levels in an order have none"
             yield Problem(problem, "name a measure of levels, more", Flag(key))
     as_numbers: tuple[str | Flag, ...] = ()

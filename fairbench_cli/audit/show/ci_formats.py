@@ -22,7 +22,7 @@ from fairbench_cli.audit.compare.report import (
 from fairbench_cli.audit.metrics import WHOLE_TABLE
 from fairbench_cli.audit.parts.rates import bracketed_place, minor_groups, rows_of_attribute
 from fairbench_cli.audit.scan.row_checks import likely_mistakes
-from fairbench_cli.audit.show.document import describe_gate, source_name
+from fairbench_cli.audit.show.document import describe_gate, source_name, warns
 from fairbench_cli.audit.show.headline import (
     describe_comparison,
     describe_direction,
@@ -64,7 +64,7 @@ def to_github(report: Report) -> str:
     for note in likely_mistakes(report.notes):
         lines.append(_command("note", f"fairbench: {source_name(report)}", note))
     if gate:
-        severity = "error" if report.gate.stops else "warning" if report.gate.warning else "note"
+        severity = "error" if report.gate.stops else "warning" if warns(report) else "note"
         lines.append(_command(severity, f"fairbench: {source_name(report)}", gate))
     return "".join(f"{line}\n" for line in lines)
 
@@ -113,6 +113,11 @@ def to_junit(report: Report) -> str:
             else:
                 totals["skipped"] += 1
                 ET.SubElement(case, "skipped", message=sentence)
+    if report.gate.stops and not totals["failures"]:  # for what is no comparison, or of another model
+        totals["tests"] += 1
+        totals["failures"] += 1
+        case = ET.SubElement(suite, "testcase", classname=printable(source_name(report)), name="gate")
+        ET.SubElement(case, "failure", message=printable(describe_gate(report)), type="gate")
     if notes := likely_mistakes(report.notes):
         ET.SubElement(suite, "system-out").text = printable(" ".join(notes))
     suite.attrib.update({name: str(total) for name, total in totals.items()})
@@ -122,18 +127,22 @@ def to_junit(report: Report) -> str:
 
 
 def to_sarif(report: Report) -> str:
-    """Return SARIF 2.1.0: the rules are rates, or measures of numbers, the results the comparisons that fail.
+    """Return SARIF 2.1.0: rules are rates, or measures of numbers, results the comparisons that fail.
+
+    And those that are not decided, of which a gate warns or for which it stops.
 
     https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
     """
-    failing: list[Comparison] = []
+    rows: list[Comparison] = []
     for verdict in _judged(report):
-        failing += [row for row in _looked_at(verdict, report) if row.verdict == "fail"]
-    names = list(dict.fromkeys(row.metric for row in failing))
+        for row in _looked_at(verdict, report):
+            if row.verdict == "fail" or find_severity(row, report) != "note":
+                rows.append(row)
+    names = list(dict.fromkeys(row.metric for row in rows))
     driver = {"name": "fairbench", "version": __version__, "rules": [_rule(name) for name in names]}
     run: dict[str, Any] = {
         "tool": {"driver": driver},
-        "results": [_sarif_result(row, names.index(row.metric), report) for row in failing],
+        "results": [_sarif_result(row, names.index(row.metric), report) for row in rows],
     }
     if notes := likely_mistakes(report.notes):
         run["properties"] = {"notes": notes}

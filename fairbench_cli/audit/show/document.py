@@ -7,9 +7,9 @@ from itertools import zip_longest
 from pathlib import Path, PurePath
 
 from fairbench_cli.audit.compare.family import NAMED_SHARE
-from fairbench_cli.audit.compare.gate import find_undecided
+from fairbench_cli.audit.compare.gate import describe_undecided, names_of_worse
 from fairbench_cli.audit.compare.report import WHOLE_DECISION, Disparity, GroupRow, Report
-from fairbench_cli.audit.config import UNDECIDED, WORSE
+from fairbench_cli.audit.config import UNDECIDED, find_verdict_names
 from fairbench_cli.audit.metrics import ROLL_UPS, WHOLE_TABLE
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of, rates
 from fairbench_cli.audit.parts.allowed import (
@@ -175,6 +175,11 @@ def _sections(report: Report, view: View) -> Iterator[Section]:
         yield _reading_section(report)
 
 
+def warns(report: Report) -> bool:
+    """Return whether a gate warns: of what it is asked to, and of what it lets pass undecided."""
+    return bool(report.gate.warning or report.gate.undecided) and not report.gate.stops
+
+
 def describe_gate(report: Report) -> str:
     """Return the sentences on what the gate does, and why; empty where there is none."""
     clauses = []
@@ -195,20 +200,22 @@ def _describe_stop(report: Report) -> str:
         verb = "is" if gate.accepted == 1 else "are"
         accepted = format_count(gate.accepted, "failing comparison")
         remarks.append(f"{accepted} {verb} accepted by {report.baseline.file}")
+    changed = names_of_worse(report)
     text = f"stops, exit code 1: {gate.reason}"
     if not gate.stops:
-        undecided = find_undecided(report)
-        if undecided:
-            verb = "is" if len(undecided) == 1 else "are"
-            names = join_names(undecided, MOST_NAMED)
-            remarks.append(f"{names} {verb} not decided; --fail-on undecided would stop")
+        if gate.undecided:
+            remarks.append(f"{describe_undecided(gate.undecided)}; --fail-on undecided would stop")
         text = "does not stop"
         # Where what fails is not what the gate looks at.
-        failing_metrics = config.failing_metrics
-        asks_for_all = config.fail or {UNDECIDED, WORSE} & set(failing_metrics)
-        if report.verdict == "fail" and not asks_for_all and not gate.accepted and not undecided:
-            verb = "does" if len(failing_metrics) == 1 else "do"
-            text += f": {', '.join(failing_metrics)} {verb} not fail"
+        names = find_verdict_names(config.failing_metrics)
+        asks_for_all = config.fail or not names or UNDECIDED in names
+        if report.verdict == "fail" and not (asks_for_all or gate.accepted or gate.undecided):
+            verb = "does" if len(names) == 1 else "do"
+            text += f": {', '.join(names)} {verb} not fail"
+        if changed:
+            text += f": nothing is called worse in {join_names(changed, MOST_NAMED)}"
+    elif changed and not report.baseline:
+        remarks.append("only what fails and has grown stops with --fail --baseline accepted/ci.json")
     return f"{text} ({'; '.join(remarks)})" if remarks else text
 
 

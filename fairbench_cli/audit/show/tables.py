@@ -189,7 +189,8 @@ def to_ci(report: Report) -> str:
 def _gate_fields(report: Report) -> dict[str, Any]:
     """Return the decision of the gate: its warning and what it accepts where these are asked for."""
     gate = report.gate
-    fields: dict[str, Any] = {"stops": gate.stops, "reason": gate.reason}
+    undecided = list(gate.undecided)
+    fields: dict[str, Any] = {"stops": gate.stops, "reason": gate.reason, "undecided": undecided}
     if report.config.warning_metrics:
         fields["warning"] = gate.warning
     if report.baseline:
