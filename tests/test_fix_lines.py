@@ -114,6 +114,11 @@ AUDITS = {
         "audit p.csv --baseline no.json --fail",
         {"p.csv": PLAIN, "no.json": "[]"},
     ),
+    "a baseline of a later version": Case(
+        "audit p.csv --baseline next.json --fail",
+        {"p.csv": PLAIN, "next.json": '{"format": 3, "failing": []}'},
+    ),
+    "worse than nothing": audits_of("p.csv", PLAIN, "--fail-on", "fpr:worse"),
     "a measure of numbers": audits_of("p.csv", PLAIN, "-m", "mean"),
     "a rate of numbers": audits_of("p.csv", PAY, "--outcome", "number", "-m", "fpr"),
     "a measure of classes": audits_of("p.csv", PLAIN, "-m", "whole-table"),

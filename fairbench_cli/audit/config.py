@@ -766,7 +766,7 @@ class AuditConfig(StrictModel):
         (),
         alias="fail-on",
         description="Exit 1 when this fails: fpr, race:fpr or race; undecided: unless all pass; worse, "
-        "fnr:worse, race:fnr:worse: when this gap became larger. See --baseline first.",
+        "fnr:worse, race:fnr:worse: when this gap became larger.",
     )
     warning_metrics: Annotated[tuple[GateName, ...], LISTED, JUDGED] = Field(
         (), alias="warn-on", description="Warn, and exit 0, when this fails; what --fail-on takes."

@@ -36,7 +36,7 @@ PANELS = {
     "Two models, two dates": "against slice",
     "Comparison and verdict": "ref tau margin metric decision preset",
     "More to know": "curves scan mitigate explain",
-    "In CI": "fail fail-on warn-on",
+    "In CI": "fail baseline fail-on warn-on",
 }
 """The keys of `AuditConfig` that the help of an audit shows; the others go by ``--set`` or in a file."""
 POWER_PANELS = {
@@ -194,7 +194,7 @@ def audit(
         typer.Option(
             "--set",
             help="Any other key of `fairbench docs audit`: --set min-group=50 --set exclude=race=Other. Each "
-            "is a flag, too: --baseline; encoding, id and as-of.",
+            "is a flag, too, as are encoding, id and as-of.",
             show_default=False,
         ),
     ] = None,

@@ -8,7 +8,6 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-from fairbench_cli.audit.compare.numbers import MORE
 from fairbench_cli.audit.compare.report import (
     AcceptedFailures,
     AcceptedGap,
@@ -18,6 +17,7 @@ from fairbench_cli.audit.compare.report import (
     Report,
 )
 from fairbench_cli.audit.compare.verdict import TOLERANCE
+from fairbench_cli.audit.metrics import DEFAULT_OF_LEVELS
 from fairbench_cli.base.errors import Flag, UserError, format_value, user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.base.safe_text import format_path
@@ -83,7 +83,7 @@ def gap_size(metric: str, difference: Interval) -> float:
     >>> gap_size("mean", Interval(-3.0, -5.0, -1.0)), gap_size("more", Interval(0.25, 0.125, 0.375))
     (3.0, 0.25)
     """
-    if metric == MORE:
+    if metric in DEFAULT_OF_LEVELS:
         return abs(difference.value - 0.5)
     return abs(difference.value)
 

@@ -13,7 +13,6 @@ from itertools import chain
 from typing import Any, Literal
 
 from fairbench_cli.audit import metrics
-from fairbench_cli.audit.compare.baseline import is_accepted
 from fairbench_cli.audit.compare.report import WHOLE_DECISION, AttributeVerdict, Comparison, Gate, Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.config import (
@@ -121,7 +120,7 @@ def find_severity(row: Comparison, report: Report) -> Severity:
     fails = row.verdict == "fail"
     if not (config.has_gate or config.warning_metrics):
         return "error" if fails else "note"
-    if row.verdict == "pass" or (fails and is_accepted(row, report)):
+    if row.verdict == "pass" or (fails and _is_accepted(row, report)):
         return "note"
     is_looked_at = _concerns(row, report, config.failing_metrics, all_attributes=config.fail)
     if is_looked_at and (fails or UNDECIDED in config.failing_metrics):
@@ -159,7 +158,7 @@ def _watch(row: AttributeVerdict, metric: str, report: Report) -> Watched:
     names = _metrics_behind(metric, report)
     compared = [pair for pair in _comparisons_at(row, report) if pair.metric in names]
     failing = [pair for pair in compared if pair.verdict == "fail"]
-    accepted = [pair for pair in failing if is_accepted(pair, report)]
+    accepted = [pair for pair in failing if _is_accepted(pair, report)]
     if failing and len(accepted) == len(failing):
         verdict = combine_verdicts(_accept(pair) for pair in compared)
     obstacle = ""
@@ -175,6 +174,15 @@ def _find_obstacle(compared: Sequence[Any]) -> str:
     if reasons - set(NO_COMPARISON):
         return ""
     return next((text for reason, text in NO_COMPARISON.items() if reason in reasons), "no two groups")
+
+
+def _is_accepted(row: Comparison, report: Report) -> bool:
+    """Return whether a baseline has a failing comparison."""
+    if report.baseline is None:
+        return False
+    from fairbench_cli.audit.compare.baseline import is_accepted
+
+    return is_accepted(row, report)
 
 
 def _accept(row: Comparison) -> Verdict:

@@ -189,8 +189,9 @@ def to_ci(report: Report) -> str:
 def _gate_fields(report: Report) -> dict[str, Any]:
     """Return the decision of the gate: its warning and what it accepts where these are asked for."""
     gate = report.gate
-    undecided = list(gate.undecided)
-    fields: dict[str, Any] = {"stops": gate.stops, "reason": gate.reason, "undecided": undecided}
+    fields: dict[str, Any] = {"stops": gate.stops, "reason": gate.reason}
+    if report.config.has_gate:
+        fields["undecided"] = list(gate.undecided)
     if report.config.warning_metrics:
         fields["warning"] = gate.warning
     if report.baseline:
