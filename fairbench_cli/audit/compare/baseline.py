@@ -52,14 +52,14 @@ def read_baseline(path: str) -> AcceptedFailures:
         content = None
     gaps: dict[tuple[str, ...], dict[str, AcceptedGap]] = {}
     comparisons = _failing_comparisons(content)
-    if comparisons is None:
-        problem = f"{format_path(path)} is no ci.json of an audit"
-        fix = "leave it out, or give what `fairbench audit FILE --format ci` prints"
-        raise user_error(problem, fix, Flag("baseline"))
-    if content["format"] not in READABLE:
+    problem = f"{format_path(path)} is no ci.json of an audit"
+    if comparisons is not None and content["format"] not in READABLE:
         number = format_value(content["format"])
         problem = f"{format_path(path)} is a ci.json of format {number}, and 1 and {CI_FORMAT} are read here"
-        raise user_error(problem, "write it again: `fairbench audit FILE --format ci`", Flag("baseline"))
+        comparisons = None
+    if comparisons is None:
+        fix = "leave it out, or give what `fairbench audit FILE --format ci` prints"
+        raise user_error(problem, fix, Flag("baseline"))
     for comparison in comparisons:
         ends = [comparison.get(f"difference_{end}") for end in ("low", "high")]
         # Files of earlier versions have no interval, and where it is undefined it is null.
