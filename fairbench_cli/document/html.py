@@ -35,7 +35,12 @@ def html(document: Document, *, printed: bool = False) -> str:
     printed : bool
         Whether to leave out what needs a screen.
     """
-    return _render(document, printed=printed, policy=page_policy(), bar="", stylesheets=(), scripts=())
+    return _render(document, printed=printed, policy=page_policy())
+
+
+def render_part(document: Document) -> str:
+    """Return the page without its title, navigation, style and scripts: a part of another page."""
+    return _render(document, printed=True, part=True)
 
 
 def render_served_page(
@@ -52,12 +57,13 @@ def render_served_page(
     stylesheets, scripts : sequence of str
         Addresses of what the page loads after its own style and script.
     """
-    slots = {"bar": bar, "stylesheets": stylesheets, "scripts": scripts}
-    return _render(document, printed=False, policy="", **slots)
+    return _render(document, bar=bar, stylesheets=stylesheets, scripts=scripts)
 
 
 def _render(document: Document, **slots: Any) -> str:
     """Return a page; `slots` are what the template has beside the document and its own files."""
+    slots = {"printed": False, "part": False, "policy": "", "bar": "", **slots}
+    slots = {"stylesheets": (), "scripts": (), **slots}
     template, style, script, redraw = page_parts()
     page = template.render(
         document=document,

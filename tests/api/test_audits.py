@@ -105,7 +105,7 @@ def test_a_result_is_frames_pages_and_text(rows):
     assert set(disparities["group"]) == {"f", "m"}
     assert result.to_html().startswith("<!DOCTYPE html>")
     part = result._repr_html_()
-    assert part.startswith("<div><p><strong")
+    assert part.startswith("<div><header>\n<p>")
     assert not any(word in part for word in ("<style", "<html", "class=", "id=", "<script"))
     assert "sex: " in part
     assert part.count("<svg") == 1
