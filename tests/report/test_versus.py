@@ -1,11 +1,13 @@
 """A technique against all others: its numbers are those of the CSV file, its sentence counts them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from report.worlds_run import Rule, invented
 
+from fairbench_cli.experiment.config.components import ComponentSpec, TechniqueSpec
 from fairbench_cli.report.ledger.answer import answer_of
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.parts.differences import compare_with_techniques
@@ -50,10 +52,10 @@ def test_the_numbers_are_those_of_the_csv_file(run: RunResults):
             assert high == pytest.approx(100 * of_gap["population_distance_high"], abs=0.06)
             assert accuracy.value == pytest.approx(100 * of_accuracy["difference"])
             assert gap_p.value == of_gap["population_p_holm"]
-            assert accuracy_p.value == of_accuracy["population_p_holm"]
+            assert accuracy_p.value == of_accuracy["population_difference_p_holm"]
             of_named = frame.loc[place, technique.text, "tpr-difference"]
             assert named.value == pytest.approx(100 * of_named["difference"])
-            assert named_p.value == of_named["population_p_holm"]
+            assert named_p.value == of_named["population_difference_p_holm"]
 
 
 def test_the_sentence_counts_what_is_shown_of_techniques(run: RunResults):
@@ -87,7 +89,7 @@ def test_what_is_the_same_is_not_told_apart():
     run = run_of({"none": RULES["none"], "mine": rule, "theirs": rule}, ("bank",))
     (versus,) = compare_with_techniques(run, ["mine"])
     headline = versus.console.answer.headline.text
-    assert headline == "Mine is not shown to differ from theirs."
+    assert headline == "Mine is not shown to leave a smaller or larger gap than theirs."
 
 
 def test_gap_and_p_of_the_answer_and_of_none_are_the_same(run: RunResults):
@@ -105,5 +107,21 @@ def test_gap_and_p_of_the_answer_and_of_none_are_the_same(run: RunResults):
 def test_a_console_has_room_for_it(run: RunResults, tmp_path: Path):
     (versus,) = compare_with_techniques(run, ["massaging"])
     (section,) = versus.console.sections
-    assert section.tables[0].heads == ("", "technique", "gap", "p", "accuracy", "result")
+    assert section.tables[0].heads == ("", "technique", "its gap", "p", "its accuracy", "against massaging")
     assert len(section.tables[0].rows) == 9
+
+
+def test_two_gaps_that_go_opposite_ways_are_two_and_files_have_the_label():
+    """Theirs is as far from 0 on the other side: that they are the same, or not shown to differ, is false."""
+    rules = {"none": RULES["none"], "mine": Rule((0.5, 0.5)), "theirs": Rule((0.6, 0.3545))}
+    run = run_of(rules, ("bank",))  # 6 points one way, 6 the other
+    mine = TechniqueSpec(ComponentSpec("mine", alias="Ours"), include_protected=False)
+    config = run.plan.config.model_copy(update={"interventions": (mine,)})
+    run = replace(run, plan=replace(run.plan, config=config))
+    (versus,) = compare_with_techniques(run, ["Ours"])
+    headline = versus.console.answer.headline.text
+    assert headline == "Ours leaves another gap than theirs; which is smaller is not shown."
+    assert versus.slug == "Ours"
+    (table,) = versus.table.sections[0].tables
+    assert table.rows[0][-1].text == "another gap"
+    assert table.keys[-1] == "result"

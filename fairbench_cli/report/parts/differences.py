@@ -138,7 +138,7 @@ def compare_with_techniques(run: RunResults, names: Sequence[str]) -> list[Versu
     for name in names:
         baseline = find_baseline(results, name, aliases)
         baselines[baseline.label] = baseline
-    slugs = make_slugs([label] for label in baselines)
+    slugs = make_slugs([aliases.get(label, label)] for label in baselines)
     technique_values = run_technique_frame(run)
     compared = []
     for slug, (label, baseline) in zip(slugs, baselines.items(), strict=True):

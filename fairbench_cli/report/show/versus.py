@@ -17,20 +17,31 @@ from fairbench_cli.report.ledger.answer import (
     main_setting,
 )
 from fairbench_cli.report.ledger.columns import ACCURACY, FindingColumn
+from fairbench_cli.report.ledger.paired_differences import MOVED
 from fairbench_cli.report.ledger.population_tests import BASES
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.ledger.run_ledger import DIFFERENCE, DISTANCE, NO_RECORD, Estimate, Record
 from fairbench_cli.report.show.answer_text import capitalise, column_cell, first_short, join_places, title_of
-from fairbench_cli.report.show.answer_worlds import RESULTS, describe_repeats, result_of
+from fairbench_cli.report.show.answer_worlds import describe_repeats, result_of
 from fairbench_cli.report.show.metric_wording import MetricWording, wording_of
 from fairbench_cli.report.show.tables import tests_in_words
 
 GAP_CHANGE = FindingColumn("change", "gap", "", "change", unit="gap")
 ACCURACY_CHANGE = FindingColumn("cost", "accuracy", ACCURACY, "change")
-BRIEF_HEADS = ("technique", "gap", "p", "accuracy", "result")
+BRIEF_HEADS = ("technique", "its gap", "p", "its accuracy")
 
-Outcome = Literal["smaller", "larger", "hardly", "not shown", "no comparison"]
-"""Whether the gap of a technique is shown to be smaller than that of the one that all are compared with."""
+Outcome = Literal[
+    "smaller gap",
+    "larger gap",
+    "hardly smaller",
+    "hardly larger",
+    "same gap",
+    "another gap",
+    "not shown",
+    "no comparison",
+]
+"""What is shown of the gap of a technique, against that of the one that all are compared with."""
+SIDES: dict[Outcome, Literal["better", "worse"]] = {"smaller gap": "better", "larger gap": "worse"}
 
 
 @dataclass(frozen=True)
@@ -43,7 +54,7 @@ class TechniqueComparison:
         How much farther from the ideal its metric of fairness is than that of the technique that all are
         compared with, and by how much more accurate it is, with intervals in the population.
     gap_p, accuracy_p : float
-        Of the tests of their distances to the ideal in the population, after Holm's adjustment.
+        Of the tests that these are 0 in the population, after Holm's adjustment.
     named : tuple of (FindingColumn, Estimate, float)
         The differences in the metrics that the config names, with their p-values.
     outcome : str
@@ -96,15 +107,16 @@ def versus_document(
     led_rows = []
     for title, comparisons in comparisons_by_title.items():
         comparisons.sort(key=lambda comparison: comparison.finding.is_baseline)  # plain models come last
-        heads = ["technique", "gap", "p of gap", "accuracy", "p of accuracy"]
+        keys = ["technique", "gap", "p of gap", "accuracy", "p of accuracy"]
         for column, _, _ in comparisons[0].named:
-            heads += [column.metric, f"p of {column.metric}"]
+            keys += [column.metric, f"p of {column.metric}"]
+        heads = ["technique", "its gap", "p of gap", "its accuracy", *keys[4:]]
         rows = [_row(comparison, wording) for comparison in comparisons]
-        table = TextTable("", (*heads, "result"), tuple(rows), words=1)
+        table = TextTable("", (*heads, f"against {name}"), tuple(rows), words=1, keys=(*keys, "result"))
         sections.append(Section(title, tables=(table,)))
         led_rows += [(TableCell(title), *_brief_row(row)) for row in rows]
     if brief:
-        table = TextTable("", ("", *BRIEF_HEADS), tuple(led_rows), words=2, led=True)
+        table = TextTable("", ("", *BRIEF_HEADS, f"against {name}"), tuple(led_rows), words=2, led=True)
         sections = [Section("", tables=(table,))]
     # 3. The sentence, and what the numbers mean.
     comparisons = [comparison for block in comparisons_by_title.values() for comparison in block]
@@ -137,7 +149,7 @@ def _compare(
             if column.is_named and column.quantity == "change":
                 row = run.row_number(finding.key, setting.compared, column.metric)
                 record = differences.get(row, NO_RECORD)
-                p = float(record.get("population_p_holm", math.nan))
+                p = float(record.get("population_difference_p_holm", math.nan))
                 named.append((column, DIFFERENCE.read(record), p))
         yield TechniqueComparison(
             setting=setting,
@@ -145,7 +157,7 @@ def _compare(
             gap=DISTANCE.read(gap),
             accuracy=DIFFERENCE.read(accuracy),
             gap_p=float(gap["population_p_holm"]),
-            accuracy_p=float(accuracy.get("population_p_holm", math.nan)),
+            accuracy_p=float(accuracy.get("population_difference_p_holm", math.nan)),
             named=tuple(named),
             outcome=_find_outcome(finding, gap, answer.metric.ideal or 0.0),
             basis=gap["population_basis"],
@@ -157,14 +169,13 @@ def _find_outcome(finding: TechniqueFinding, gap: Record, ideal: float) -> Outco
     if not gap["n"] or finding.is_constant:
         return "no comparison"
     if gap["kind"] == "same":
-        return "hardly"
+        return "same gap"
     if gap["population_verdict"] not in ("better", "worse"):
-        return "not shown"
+        return "another gap" if gap["population_verdict"] == MOVED else "not shown"
+    is_smaller = gap["population_verdict"] == "better"
     if is_trivial(gap, {"mean": finding.value.mean}, ideal):
-        return "hardly"
-    if gap["population_verdict"] == "better":
-        return "smaller"
-    return "larger"
+        return "hardly smaller" if is_smaller else "hardly larger"
+    return "smaller gap" if is_smaller else "larger gap"
 
 
 def headline_of(name: str, comparisons: Sequence[TechniqueComparison], answer: RunAnswer) -> str:
@@ -177,8 +188,9 @@ def headline_of(name: str, comparisons: Sequence[TechniqueComparison], answer: R
     if not n_all:
         return f"{capitalise(name)} is compared with no other technique."
     # The gap of the one is smaller where that of the other is larger.
-    n_smaller = sum(comparison.outcome == "larger" for comparison in techniques)
-    n_larger = sum(comparison.outcome == "smaller" for comparison in techniques)
+    outcomes = Counter(comparison.outcome for comparison in techniques)
+    n_smaller = outcomes["larger gap"]
+    n_larger = outcomes["smaller gap"]
     others = Counter(comparison.finding.technique for comparison in techniques)
     sentences = []
     if len(others) == 1:
@@ -186,7 +198,7 @@ def headline_of(name: str, comparisons: Sequence[TechniqueComparison], answer: R
     of_all = format_count(n_all, "comparison")
     text = f"Against other techniques {name} leaves"
     if not n_smaller and not n_larger:
-        text = f"{capitalise(name)} is not shown to differ from other techniques in {of_all}"
+        text = f"{capitalise(name)} is not shown to leave a smaller or larger gap than others in {of_all}"
     elif n_smaller == n_all:
         text = f"{capitalise(name)} leaves a smaller gap than other techniques in all {of_all}"
     elif n_larger == n_all:
@@ -199,7 +211,9 @@ def headline_of(name: str, comparisons: Sequence[TechniqueComparison], answer: R
         text += f" a smaller gap in {n_smaller} of {of_all}, a larger one in {n_larger}"
         n_open = n_all - n_smaller - n_larger
         if n_open:
-            text += f"; in {n_open} none is shown to be smaller"
+            text += f"; in {n_open} neither is shown"
+            if outcomes["hardly smaller"] + outcomes["hardly larger"]:
+                text += ", or hardly"
     return first_short([*sentences, f"{text}."])
 
 
@@ -208,7 +222,7 @@ def _sentence_on_one(
 ) -> str:
     """Return the sentence on a technique and the only other one, by the places of each outcome."""
     places: dict[str, list[RunSetting]] = {"smaller": [], "larger": [], "": []}
-    turned = {"smaller": "larger", "larger": "smaller"}
+    turned = {"smaller gap": "larger", "larger gap": "smaller"}
     for comparison in comparisons:
         places[turned.get(comparison.outcome, "")].append(comparison.setting)
     clauses: list[str] = []
@@ -217,10 +231,12 @@ def _sentence_on_one(
             than = f" than {other}" if not clauses else ""
             clauses.append(f"a {outcome} gap{than} on {join_places(places[outcome], answer)}")
     if not clauses:
-        return f"{capitalise(name)} is not shown to differ from {other}."
+        if any(comparison.outcome == "another gap" for comparison in comparisons):
+            return f"{capitalise(name)} leaves another gap than {other}; which is smaller is not shown."
+        return f"{capitalise(name)} is not shown to leave a smaller or larger gap than {other}."
     text = f"{capitalise(name)} leaves {' and '.join(clauses)}"
     if places[""]:
-        text += f"; on {join_places(places[''], answer)} no difference is shown"
+        text += f"; on {join_places(places[''], answer)} neither is shown"
     return f"{text}."
 
 
@@ -258,24 +274,20 @@ def _p_cell(p: float) -> TableCell:
 def _result_cell(comparison: TechniqueComparison) -> TableCell:
     """Return the cell of the outcome, in a word or two; where there is no comparison, why."""
     repeats = describe_repeats(comparison.finding, brief=True, n=comparison.gap.n)
-    if comparison.outcome == "smaller":
-        return TableCell(f"smaller gap{repeats}", against="better")
-    if comparison.outcome == "larger":
-        return TableCell(f"larger gap{repeats}", against="worse")
     if comparison.outcome == "no comparison":
         return TableCell(result_of(comparison.finding, brief=True) or "no value")
-    short, _ = RESULTS["same" if comparison.outcome == "hardly" else "not shown"]
-    return TableCell(f"{short}{repeats}")
+    return TableCell(f"{comparison.outcome}{repeats}", against=SIDES.get(comparison.outcome, ""))
 
 
 def _notes(run: RunResults, name: str, comparisons: Sequence[TechniqueComparison]) -> list[str]:
     """Return the sentences on the numbers, and on the test rows behind them."""
     notes = [
-        f"gap: how much larger the technique's is than that of {name}, whichever way it goes; accuracy: how "
+        f"its gap: how much larger it is than that of {name}, whichever way each goes; its accuracy: how "
         "much higher. In points where they are of rates, over "
-        f"{run.repeats_done('paired repeat')}, with the 95 % interval for other training "
-        f"and test rows. p: that the distances to the ideal are equal, after Holm's adjustment over "
-        f"{tests_in_words(run.plan)}."
+        f"{run.repeats_done('paired repeat')}, with the 95 % interval for other training and test rows. p: "
+        f"that the number before it is 0, after Holm's adjustment over {tests_in_words(run.plan)}. hardly: "
+        "by less than a tenth of the gap, or than the margin. another gap: the two differ beyond chance, and "
+        "that one is smaller is not shown."
     ]
     bases = {comparison.basis for comparison in comparisons}
     return notes + [explanation for basis, explanation in BASES.items() if basis in bases]
