@@ -248,7 +248,7 @@ def test_report_redoes_the_same_bytes_without_data(finished: Finished, say, monk
     shutil.rmtree(copy / "tables")
     done = say("report", copy)
     assert done.code == 0
-    assert done.err == f"{copy}/report.html: the page; next to it answer.md, 9 CSV files, tables/\n"
+    assert done.err == f"{copy}/report.html: the page; next to it answer.md, 10 CSV files, tables/\n"
     assert derived(copy) == derived(finished.folder)
     assert done.out == finished.process.stdout
 

@@ -58,6 +58,7 @@ from fairbench_cli.report.ledger.run_ledger import (
     Record,
     run_ledger,
 )
+from fairbench_cli.report.ledger.shares import shares_frame
 
 MOST_NAMED = 6  # levels of a group
 TRIVIAL_SHARE = 0.1
@@ -139,6 +140,8 @@ class TechniqueFinding:
     contrast : str
         The changes on true and on recorded labels together, a `bias_cost.Contrast`; empty where either is
         missing.
+    shares : dict
+        Its row of `shares_frame`: the share of people accepted and the levels of the attribute.
     """
 
     technique: str
@@ -165,6 +168,7 @@ class TechniqueFinding:
     is_on_front: bool
     shortfalls: tuple[Shortfall, ...]
     contrast: Contrast | Literal[""]
+    shares: Record
 
     def number(self, key: str) -> Estimate:
         """Return its number in a column; NaN where the run has no such column."""
@@ -449,6 +453,7 @@ def answer_of(run: RunResults) -> RunAnswer:
         columns=columns,
         display_names=read_display_names(run.plan.config),
         n_repeats=run.plan.config.repeats,
+        shares={(cell_key(row), row["compared"]): row for row in shares_frame(run).to_dict("records")},
     )
     # 3. Find the settings of each data set and of the groups compared there.
     data_by_dataset = {(data.dataset, data.attribute): data for data in run.datasets}
@@ -498,6 +503,7 @@ class _Context:
     columns: tuple[FindingColumn, ...]
     display_names: DisplayNames
     n_repeats: int
+    shares: Mapping[tuple[CellKey, str], Record]
 
 
 _SETTING_COLUMNS = ["world", "representation", "classifier", "classifier_parameters", "beta"]
@@ -645,6 +651,7 @@ def _find_technique(context: _Context, cell: Mapping[str, Any], compared: str) -
         is_on_front=bool(front.get("front", False)),
         shortfalls=ledger.shortfalls.get(row, ()),
         contrast=contrast.get("contrast", ""),
+        shares=context.shares.get((key, compared), NO_RECORD),
     )
 
 

@@ -28,6 +28,7 @@ from fairbench_cli.report.ledger.paired_differences import (
 from fairbench_cli.report.ledger.population_tests import BASES
 from fairbench_cli.report.ledger.results import COMPARED, RunResults
 from fairbench_cli.report.ledger.run_ledger import records_by_row
+from fairbench_cli.report.ledger.shares import shares_frame
 from fairbench_cli.report.parts.part import RunPart
 from fairbench_cli.report.show.page_charts import RULE_TEXTS, draw_forest_legend
 from fairbench_cli.report.show.page_slots import PagePanels
@@ -188,7 +189,7 @@ def forest_sections(_run: RunResults, page_panels: PagePanels) -> Iterator[Secti
 
 DIFFERENCES = RunPart(
     "differences",
-    frames={"paired": paired_of_metrics, "pareto": run_pareto_frame},
+    frames={"paired": paired_of_metrics, "pareto": run_pareto_frame, "shares": shares_frame},
     tables={"difference-to-none": paired_table, "pareto": pareto_table},
     figures={"pareto": "report.show.figures.fronts:draw_pareto"},
     sections=forest_sections,

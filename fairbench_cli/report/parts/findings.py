@@ -11,6 +11,7 @@ from fairbench_cli.report.show.answer_text import column_cell, head_of, shown_co
 from fairbench_cli.report.show.answer_worlds import result_cell
 from fairbench_cli.report.show.metric_wording import wording_of
 from fairbench_cli.report.show.page_slots import PagePanels, drop_uniform_columns
+from fairbench_cli.report.show.shares_text import share_columns
 
 
 def numbers_section(run: RunResults, _page_panels: PagePanels) -> Iterator[Section]:
@@ -28,6 +29,7 @@ def findings_table(run: RunResults) -> TextTable:
     answer = answer_of(run)
     wording = wording_of(answer.metric, answer.margin)
     columns = shown_columns(answer, in_worlds=answer.has_worlds)
+    shares = share_columns(finding for setting in answer.settings for finding in setting.all_findings)
     setting_columns = drop_uniform_columns(
         {
             "data set": [setting.dataset_label for setting in answer.settings],
@@ -48,6 +50,7 @@ def findings_table(run: RunResults) -> TextTable:
             cells = [TableCell(finding.technique)]
             for column in columns:
                 cells.append(column_cell(column, finding.numbers[column.key], wording, intervals=True))
+            cells += [share_cell((setting, finding)) for share_cell in shares.values()]
             cells.append(TableCell(result_cell(finding)))
             cells.append(TableCell(f"{finding.n} of {finding.n_repeats}", value=finding.n))
             rows.append(tuple(setting_cells + cells))
@@ -56,7 +59,7 @@ def findings_table(run: RunResults) -> TextTable:
     if answer.has_betas:
         heads.append("β")
     heads.append("technique")
-    heads += [head_of(column, wording) for column in columns]
+    heads += [head_of(column, wording) for column in columns] + list(shares)
     heads += ["result", "repeats"]
     return TextTable("All techniques in all settings", tuple(heads), tuple(rows))
 

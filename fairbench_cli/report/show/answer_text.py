@@ -42,6 +42,7 @@ from fairbench_cli.report.show.answer_worlds import NOT_BEATEN, describe_repeats
 from fairbench_cli.report.show.controls_text import describe_controls
 from fairbench_cli.report.show.metric_wording import MOST_NAMES, MetricWording, signed, wording_of
 from fairbench_cli.report.show.scores_text import describe_scores
+from fairbench_cli.report.show.shares_text import describe_shares, share_columns
 
 MOST_WORDS = 25  # of the headline
 FEW = 4  # blocks of settings that a headline speaks of one by one
@@ -67,7 +68,9 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
     answer = answer_of(run)
     wording = wording_of(answer.metric, answer.margin)
     headline = Answer(Statement(headline_of(answer, wording)))
-    run_lines = describe_ranks(run, brief=brief) + describe_controls(run, brief=brief)
+    main_settings = [main_setting(settings) for settings in answer.blocks]
+    run_lines = describe_shares(main_settings, partial(place_of, answer=answer), brief=brief)
+    run_lines += describe_ranks(run, brief=brief) + describe_controls(run, brief=brief)
     run_lines += describe_scores(run)
     notes = notes_of(answer, run, run_lines, brief=brief)
     heads = summary_heads(answer)
@@ -503,8 +506,10 @@ def _full_table(settings: Sequence[RunSetting], answer: RunAnswer, wording: Metr
     if answer.has_betas:
         heads["β"] = lambda row: TableCell(f"{row[0].beta:g}", value=row[0].beta)
     heads["technique"] = lambda row: TableCell(row[1].technique)
-    for column in columns[: MOST_HEADS - 3]:
+    shares = share_columns(finding for _, finding in rows)
+    for column in columns[: MOST_HEADS - 3 - len(shares)]:
         heads[head_of(column, wording)] = partial(_cell_of_row, column, wording)
+    heads |= shares
     heads["result"] = lambda row: TableCell(result_cell(row[1]))
     return table_of("", heads, rows)
 
