@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report.answer_run import LABELS, PLAIN, ROWS, WOMEN, counts, run_of
+from report.answer_run import LABELS, PLAIN, ROWS, run_of
 
 from fairbench_cli.document.markdown import markdown
-from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.measures.counts import PAIR, Counts
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.thresholds import RATES
@@ -42,18 +41,22 @@ def test_refusing_some_at_random_accepts_fewer_at_the_same_share_of_the_possible
     assert row["differs"]
     assert row["share_difference"] == pytest.approx(-0.4 * (women + men) / 2, abs=0.005)
     assert row["delta"] == pytest.approx(row_of(run, "none")["delta"], abs=0.02)
-    assert row["share_high"] < 0 and row["delta_low"] < 0 < row["delta_high"]
+    assert row["share_high"] < 0
+    assert row["delta_low"] < 0 < row["delta_high"]
     (line,) = lines_of(run)
     assert line.startswith("On bank random accepts 19.")
-    assert " % instead of 32." in line and "(of the largest gap possible at each share: 2" in line
+    assert " % instead of 32." in line
+    assert "(of the largest gap possible at each share: 2" in line
     text = markdown(answer_document(run))
-    assert "accepts, %" in text and "by more than the margin" in text
+    assert "accepts, %" in text
+    assert "by more than the margin" in text
 
 
 @pytest.mark.parametrize("betas", [(0.0,), (0.0, 1.0)])
 def test_where_all_accept_as_many_nothing_is_said(betas):
     run = run_with({"none": PLAIN, "massaging": ((0.31, 0.34), 0.78)}, betas=betas)
-    assert not shares_frame(run)["differs"].any() and not lines_of(run)
+    assert not shares_frame(run)["differs"].any()
+    assert not lines_of(run)
     assert "accepts" not in markdown(answer_document(run))
 
 
@@ -62,17 +65,20 @@ def test_a_difference_below_the_margin_is_not_told_and_the_config_moves_the_marg
     run = run_with(techniques)
     assert row_of(run, "massaging")["differs"]
     wide = run_with(techniques, margin={"acceptance-rate": 0.06})
-    assert row_of(wide, "massaging")["share_low"] > 0 and not lines_of(wide)
+    assert row_of(wide, "massaging")["share_low"] > 0
+    assert not lines_of(wide)
 
 
 def test_one_repeat_says_nothing_and_who_accepts_everybody_is_said_to():
     assert not lines_of(run_with({"none": PLAIN, "random": ((0.1, 0.1), 0.7)}, repeats=1))
     run = run_with({"none": PLAIN, "massaging": ((1.0, 1.0), 0.3)})
     row = row_of(run, "massaging")
-    assert (row["share"], row["differs"]) == (1, True) and np.isnan(row["delta"])
+    assert (row["share"], row["differs"]) == (1, True)
+    assert np.isnan(row["delta"])
     assert not lines_of(run)
     text = markdown(answer_document(run))
-    assert "Accepts everybody (6 of 6 repeats): massaging." in text and "100.0 (δ –, κ 0.00)" in text
+    assert "Accepts everybody (6 of 6 repeats): massaging." in text
+    assert "100.0 (δ –, κ 0.00)" in text
 
 
 def test_a_sweep_is_read_at_the_share_of_none():
