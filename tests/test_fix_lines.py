@@ -408,6 +408,7 @@ OTHERS = {
     "a card is run": Case("plan loans.yaml", {**FILES, "loans-run.yaml": CONFIG}),
     "a page without an ending": loans("data show loans.yaml -o page.xyz", format="html"),
     "an unknown kind of page": loans("data show loans.yaml -o page.pdf", format="html"),
+    "no such part of a page": Case("docs 'howto#cite-it'"),
     "a list of all": Case("list classifiers --long"),
     "a data set explained": Case("list datasets adult"),
     "a config explained": Case("list configs quickstart"),

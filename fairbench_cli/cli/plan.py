@@ -86,7 +86,7 @@ def plan(
                 bic = f"network BIC {dataset['bic']:.3f},"
             description = f"{bic}{arc} {size}".strip()
             if any(betas):
-                kind = bias_in_words([dataset], shipped=_shipped(prepared))
+                kind = bias_in_words([dataset])
                 if kind:
                     description += f"; β is {kind}"
         lines.append(f"{dataset['dataset']}: {description}")
@@ -124,10 +124,6 @@ def _pace(folder: Path) -> float:
 def list_worlds(prepared: "PreparedRun") -> list[str]:
     """Return the names of the worlds of a run, in order."""
     return list(dict.fromkeys(name for _, name, _, _ in _worlds(prepared)))
-
-
-def _shipped(prepared: "PreparedRun") -> bool:
-    return prepared.config.sample.source == "shipped"
 
 
 def _listed(strengths: list[float]) -> str:

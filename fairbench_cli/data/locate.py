@@ -55,7 +55,7 @@ def locate_files(
         Naming each file that is missing or whose checksum is not the card's; or when the card has no files.
     """
     if not card.files:
-        fix = "run it with `sample: {from: shipped}` and `test: network`, or name files of rows"
+        fix = "run it with `from: shipped` and `test: network`, or name files of rows"
         raise user_error(f"{card.name} has no data files: it is a network alone", fix, card.where("files"))
     problems: list[Problem] = []
     paths: list[Path] = []

@@ -57,6 +57,16 @@ Edit = tuple[Groups, float]
 """Groups whose outcomes β changes, and the share of β."""
 
 
+@dataclass(frozen=True)
+class _Located:
+    """The card of a data set, and where its files are; None where no rows are read."""
+
+    path: Path
+    card: Card
+    files: LocatedFiles | None = None
+    test_files: LocatedFiles | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class PreparedDataset:
     """A data set of an experiment, found, loaded and checked; its CPTs are not yet fitted.
@@ -211,11 +221,19 @@ def prepare_datasets(
     """
     prepared: list[PreparedDataset] = []
     problems: list[Problem] = []
-    rows: dict[LoadedAs, Dataset] = {}  # several entries may be of one card
+    located: list[_Located] = []
     for spec in config.datasets:
         try:
+            located.append(_locate(spec, config, data_dir))
+        except UserError as error:
+            problems.extend(error.problems)
+    if problems:  # before anything is read, which takes longer
+        raise UserError(*dict.fromkeys(problems))
+    rows: dict[LoadedAs, Dataset] = {}  # several entries may be of one card
+    for spec, files in zip(config.datasets, located, strict=True):
+        try:
             tell(f"reading {spec.name}", None)
-            prepared.append(_prepare(spec, config, data_dir, rows, tell))
+            prepared.append(_prepare(spec, config, files, rows, tell))
         except UserError as error:
             problems.extend(error.problems)
     # Which groups fit the data is known only where all data sets could be read.
@@ -232,36 +250,51 @@ def prepare_datasets(
     return prepared
 
 
+def _locate(spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None) -> _Located:
+    """Read the card of a data set and find what it needs."""
+    path = find_card(spec.card)
+    card = read_card(path).with_unknown_as(spec.unknown_as)
+    source = config.source_of(spec)
+    if source != "data":
+        card = card.for_network()
+    if source == "shipped" and not shipped_network(path).is_file():
+        problem = f"no fitted network ships with {card.name} ({shipped_network(path).name} is missing)"
+        raise user_error(problem, _learn(spec, card), config.where("sample", "from") or str(path))
+    if source == "shipped" and config.tested == "network":
+        return _Located(path, card)
+    folders = data_folders(data_dir, path)
+    files = _locate_files(spec, card, config, folders)
+    return _Located(path, card, files, _test_files(spec, card, config, folders))
+
+
 def _prepare(
     spec: DatasetSpec,
     config: ExperimentConfig,
-    data_dir: Path | None,
+    located: _Located,
     rows: "dict[LoadedAs, Dataset]",
     tell: ProgressCallback,
 ) -> PreparedDataset:
-    path = find_card(spec.card)
-    card = read_card(path).with_unknown_as(spec.unknown_as)
-    if config.sample.source != "data":
-        card = card.for_network()
+    path = located.path
+    card = located.card
+    source = config.source_of(spec)
     loaded_as = spec.card, card.label.unknown_as
     dataset: Dataset | None = None
-    if config.sample.source != "shipped" or config.tested != "network":
+    if located.files is not None:
         from fairbench_cli.data.load import load
 
         if loaded_as not in rows:
-            folders = data_folders(data_dir, path)
-            rows[loaded_as] = load(card, _located(card, folders), _test_files(card, config, folders))
+            rows[loaded_as] = load(card, located.files, located.test_files)
         dataset = rows[loaded_as]
-    if dataset is None or config.sample.source == "shipped":
-        prepared = _shipped(spec, card, path, dataset, config)
-    elif config.sample.source == "network":
+    if dataset is None or source == "shipped":
+        prepared = _shipped(spec, card, path, dataset)
+    elif source == "network":
         tell(f"learning the network of {spec.name}", None)
         prepared = _learned(spec, card, config.sample, dataset)
     else:
         prepared = _real(spec, card, config, dataset)
     _check_strata(prepared, config)
     _check_names(prepared, {technique.representation for technique in config.interventions})
-    if config.sample.source != "data":
+    if source != "data":
         for attribute in spec.beta_on or ():
             resolve_roles(card, attribute, prepared.columns, prepared.levels.__getitem__, "network")
     if spec.bias is not None:
@@ -271,16 +304,33 @@ def _prepare(
     return prepared
 
 
-def _located(card: Card, folders: list[Path], files: Sequence[DataFile] | None = None) -> LocatedFiles:
+def _locate_files(
+    spec: DatasetSpec,
+    card: Card,
+    config: ExperimentConfig,
+    folders: list[Path],
+    files: Sequence[DataFile] | None = None,
+) -> LocatedFiles:
     """Return the files of a card; where they are missing, say that its network can do without them."""
-    without = "; or run without it: `sample: {from: shipped}` and `test: network`"
-    return locate_files(card, folders, files, otherwise=without if has_network(card) else "")
+    without = ""
+    if has_network(card):
+        lines = []
+        if config.sample.source == "data":
+            lines.append("`sample: {from: shipped}`")
+        elif config.source_of(spec) == "network":
+            lines.append(f"`{_entry(spec, card, 'shipped')}` under `datasets`")
+        if config.tested != "network":
+            lines.append("`test: network`")
+        without = f"; or run without it: {' and '.join(lines)}"
+    return locate_files(card, folders, files, otherwise=without)
 
 
-def _test_files(card: Card, config: ExperimentConfig, folders: list[Path]) -> LocatedFiles | None:
+def _test_files(
+    spec: DatasetSpec, card: Card, config: ExperimentConfig, folders: list[Path]
+) -> LocatedFiles | None:
     """Return the files of the test rows: that of the config or those of the card; None without such files."""
     if config.tested == "original" and card.tested_files:
-        return _located(card, folders, card.tested_files)
+        return _locate_files(spec, card, config, folders, card.tested_files)
     if config.test is None or config.tested != "file":
         return None
     path = Path(config.test)
@@ -475,18 +525,16 @@ def list_warnings(datasets: Iterable[PreparedDataset]) -> list[str]:
     return [line for line in dict.fromkeys(lines) if line]
 
 
-def _shipped(
-    spec: DatasetSpec, card: Card, card_path: Path, dataset: "Dataset | None", config: ExperimentConfig
-) -> PreparedDataset:
+def _learn(spec: DatasetSpec, card: Card) -> str:
+    return f"write `{_entry(spec, card, 'network')}` under `datasets`, to learn it from the data"
+
+
+def _shipped(spec: DatasetSpec, card: Card, card_path: Path, dataset: "Dataset | None") -> PreparedDataset:
     path = shipped_network(card_path)
-    learn = "write `sample: {from: network}` to learn it from the data"
-    if not path.is_file():
-        problem = f"no fitted network ships with {card.name} ({path.name} is missing)"
-        raise user_error(problem, learn, config.where("sample", "from") or str(card_path))
     network, meta = load_network(path)
     if dataset is not None and dataset.table.columns != network.columns:
         problem = f"the columns or levels of {card.name} are not those of its fitted network"
-        raise user_error(problem, learn, str(path))
+        raise user_error(problem, _learn(spec, card), str(path))
     levels = {column.name: column.levels for column in network.columns}
     roles = resolve_roles(card, spec.works_on, network.columns, levels.__getitem__, "network")
     size = spec.size or meta.source.get("rows")
@@ -523,30 +571,32 @@ def _no_arc(prepared: PreparedDataset, where: str) -> UserError:
         none = "is no parent"
         arc = "the arc"
     problem = f"{name}: {listed} {none} of the outcome {label} in the network, so β has nothing to edit"
-    entry = _entry(prepared, "require_arc: true")
-    fix = f"under `datasets` write `{entry}`: {arc} {listed} → {label} is required"
+    source = prepared.spec.source
     if isinstance(prepared.network, BayesNet):
-        fix += "; and `sample: {from: network}`, to learn one with it"
-    else:
+        source = "network"
+    entry = _entry(prepared.spec, prepared.card, source, "require_arc: true")
+    fix = f"under `datasets` write `{entry}`: {arc} {listed} → {label} is required"
+    if not isinstance(prepared.network, BayesNet):
         fix += ". Or outcome_sink: true: no arcs leave the outcome, so they may point at it"
     return user_error(problem, f"{fix}. Or missing_arc: leave, which runs without bias", where)
 
 
-def _entry(prepared: PreparedDataset, option: str) -> str:
-    """Return a data set's entry in a config with one more option, as it can be pasted under `datasets`."""
-    spec = prepared.spec
-    name = prepared.spec.card
+def _entry(spec: DatasetSpec, card: Card, source: str | None, *options: str) -> str:
+    """Return a data set's entry in a config with another source, as it can be pasted under `datasets`."""
+    name = spec.card
     path = Path(name)
     if path.is_absolute() and path.is_relative_to(Path.cwd()):
         name = path.relative_to(Path.cwd()).as_posix()
-    label_options = [option]
-    if spec.unknown_as is not None:
-        label_options.insert(0, f"unknown_as: {spec.unknown_as}")
-    if spec.works_on != prepared.card.attribute(None):
-        label_options.insert(0, f"attribute: {yaml_word(spec.works_on)}")
-    if spec.name != prepared.card.name:
-        label_options.insert(0, f"as: {yaml_word(spec.name)}")
-    return f"{{{yaml_word(name)}: {{{', '.join(label_options)}}}}}"
+    written = []
+    if spec.name != card.name:
+        written.append(f"as: {yaml_word(spec.name)}")
+    if spec.works_on != card.attribute(None):
+        written.append(f"attribute: {yaml_word(spec.works_on)}")
+    if spec.unknown_as is not None and source != "shipped":  # whose network is as the card says
+        written.append(f"unknown_as: {spec.unknown_as}")
+    if source is not None:
+        written.append(f"from: {source}")
+    return f"{{{yaml_word(name)}: {{{', '.join(written + list(options))}}}}}"
 
 
 @dataclass(frozen=True, eq=False)

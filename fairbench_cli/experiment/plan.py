@@ -181,6 +181,19 @@ def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> lis
     return cells
 
 
+def describe_cells(config: ExperimentConfig) -> list[dict[str, Any]]:
+    """Return the columns of the cells that `make_cells` makes, which no data decide, in its order."""
+    columns = []
+    for spec in config.datasets:
+        worlds = config.worlds(spec)
+        for classifier, technique in product(config.classifiers, config.interventions):
+            if spec.takes(technique.spec.name, classifier.name):
+                for world in worlds:
+                    cell = Cell(spec.name, spec.works_on, world, technique, classifier, 0, real=False, key="")
+                    columns.append({column: cell.describe()[column] for column in CELL_COLUMNS})
+    return columns
+
+
 def make_controls(
     config: ExperimentConfig, datasets: Sequence[PreparedDataset], cells: Sequence[Cell]
 ) -> list[Cell]:
@@ -448,21 +461,26 @@ def named_sources(
     return list(dict.fromkeys(texts))
 
 
+def network_origin(source: Mapping[str, Any]) -> str:
+    """Say where the network of a data set comes from, of what a plan says about it."""
+    if "network" in source:
+        return "shipped with fairbench"
+    return "learned from the data"
+
+
 LABEL_BIAS = "label bias"
 _KINDS = {"prior shift": "prior shift", "mixture": "a mixture", LABEL_BIAS: LABEL_BIAS}
 
 
-def bias_in_words(
-    sources: Sequence[Mapping[str, Any]], called: Callable[[str], str] = str, *, shipped: bool = False
-) -> str:
+def bias_in_words(sources: Sequence[Mapping[str, Any]], called: Callable[[str], str] = str) -> str:
     """Say which bias β is, of what a plan says about data sets; empty where it is not known or is none.
 
-    The structure of a `shipped` network is given: for another one it has to be learned.
+    The structure of a shipped network is given: for another one it has to be learned.
 
     >>> one = {"dataset": "a", "attribute": "sex", "bias_kind": "prior shift"}
     >>> bias_in_words([one])
     'prior shift (the outcome has children; `outcome_sink: true` for label bias)'
-    >>> bias_in_words([one], shipped=True)[39:]
+    >>> bias_in_words([one | {"network": "a.network.json"}])[39:]
     '`from: network` and `outcome_sink: true` for label bias)'
     >>> bias_in_words([one, one | {"dataset": "b", "bias_kind": "label bias"}])
     'prior shift on a (the outcome has children; `outcome_sink: true` for label bias), label bias on b'
@@ -482,7 +500,7 @@ def bias_in_words(
     shifted = len([kind for kind in kinds if kind != LABEL_BIAS])
     if shifted:
         remedy = f"`outcome_sink: true` for {LABEL_BIAS}"
-        if shipped:
+        if any("network" in source for source in with_kind):
             remedy = f"`from: network` and {remedy}"
         clauses[shifted - 1] += f" (the outcome has children; {remedy})"
     return ", ".join(clauses)

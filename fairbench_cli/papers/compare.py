@@ -142,7 +142,10 @@ def compare(
     """
     config = plan.config
     # 1. The cell of each published value.
-    facts = [facts_of(cell) | {"sample": config.sample.source, "test": config.tested} for cell in plan.cells]
+    sources = {spec.name: config.source_of(spec) for spec in config.datasets}
+    facts = [
+        facts_of(cell) | {"sample": sources[cell["dataset"]], "test": config.tested} for cell in plan.cells
+    ]
     selected = [i for i, is_selected in enumerate(select(facts, filters)) if is_selected]
     keys = [plan.cells[i]["key"] for i in selected]
     matches = match_cells(paper, published, [facts[i] for i in selected], keys, run)
@@ -172,7 +175,8 @@ def compare(
     values["verdict"] = [verdict for verdict, _ in judged]
     values["note"] = [note for _, note in judged]
     columns = list(theirs.columns) + [name for name in COLUMNS if paper.floors or name not in OF_SDS]
-    protocol = f"{TRAINED[config.sample.source]}; {TESTED[config.tested]}"
+    trained = dict.fromkeys(TRAINED[source] for source in sources.values())
+    protocol = f"{' or '.join(trained)}; {TESTED[config.tested]}"
     return Reproduction(paper, run, values[columns], protocol)
 
 

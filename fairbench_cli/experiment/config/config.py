@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -358,6 +358,12 @@ class DatasetOptions(BiasConfig):
         description="Its name in the results, so that one data set may be listed with several settings; by "
         "default the card's.",
     )
+    source: Literal["network", "shipped"] | None = Field(
+        default=None,
+        alias="from",
+        description="Where its training rows come from, if not from where `sample` says. `shipped`: with "
+        "`test: network` it needs no data file, so that packaged data run beside your own, offline.",
+    )
     unknown_as: UnknownAs | None = Field(
         default=None,
         description="What becomes of rows whose outcome its card calls unknown: `leave-out`, a `level` of "
@@ -401,12 +407,12 @@ class DatasetSpec(DatasetOptions):
         """Return whether some technique is to run with a classifier on it."""
         return self.classifiers is None or classifier.name in self.classifiers
 
-    def to_config(self, hidden: frozenset[str]) -> dict[str, Any]:
+    def to_config(self, hidden: set[str]) -> dict[str, Any]:
         """Return it as it is written in a config, without the `hidden` settings."""
         excluded = {"card"} | hidden
         if self.bias is not None:
             excluded |= OF_BETA
-        for key in ("title", "interventions", "classifiers", "unknown_as"):
+        for key in ("title", "interventions", "classifiers", "unknown_as", "source"):
             if not getattr(self, key):
                 excluded.add(key)
         written = self.model_dump(mode="json", by_alias=True, exclude=excluded)
@@ -661,6 +667,14 @@ class ExperimentConfig(FileModel):
             return [CellWorld("", beta, ()) for beta in betas]
         return list(worlds_at(spec.bias, betas))
 
+    def source_of(self, spec: DatasetSpec) -> Literal["network", "shipped", "data"]:
+        """Return where the training rows of a data set come from."""
+        return spec.source or self.sample.source
+
+    def unused_settings(self, specs: Iterable[DatasetSpec]) -> frozenset[str]:
+        """Return the settings that say nothing of the training rows of any of some data sets."""
+        return frozenset.intersection(*(WITHOUT_EFFECT[self.source_of(spec)][0] for spec in specs))
+
     def metric(self, name: str) -> Metric:
         """Return one of the metrics that are at hand."""
         return self.own_metrics.get(name) or METRICS[name]
@@ -680,16 +694,16 @@ class ExperimentConfig(FileModel):
 
     def to_config(self) -> dict[str, Any]:
         """Return the config as plain data, with every default spelled out; it runs as it is."""
-        hidden = WITHOUT_EFFECT[self.sample.source][0]
+        without_bias = set[str]()
         unsaid = set[str]()
         if not self.has_worlds:
-            hidden = hidden | {"bias"}
+            without_bias = {"bias"}
             unsaid = {"test_labels", "test_features"}
         if not self.controls:
             unsaid = unsaid | {"controls"}  # a config from before there were any has the same bytes
         if self.figure_formats == DEFAULT_FIGURE_FORMATS:
             unsaid = unsaid | {"figure_formats"}
-        hidden_of_sample = set(hidden)
+        hidden_of_sample = without_bias | self.unused_settings(self.datasets)
         if all(spec.bias is not None for spec in self.datasets):
             hidden_of_sample |= OF_BETA
         if not self.takes_beta:
@@ -698,7 +712,9 @@ class ExperimentConfig(FileModel):
             hidden_of_sample.add("split_by")
         excluded = {"sample": hidden_of_sample} | dict.fromkeys(unsaid, True)
         return self.model_dump(mode="json", by_alias=True, exclude=excluded) | {
-            "datasets": [spec.to_config(hidden) for spec in self.datasets],
+            "datasets": [
+                spec.to_config(without_bias | self.unused_settings([spec])) for spec in self.datasets
+            ],
             "interventions": [technique.to_config() for technique in self.interventions],
             "classifiers": [spec.to_config() for spec in self.classifiers],
         }

@@ -276,22 +276,27 @@ def cross_checks(source: ParsedConfig, wrong: Collection[str]) -> list[Problem]:
 def _without_effect(source: ParsedConfig) -> Iterator[Conflict]:
     """Find settings that mean nothing for the kind of source that the config names."""
     config = source.config
-    settings, where_not, fix = WITHOUT_EFFECT[config.sample.source]
-    models: list[tuple[KeyPath, BiasConfig]] = [(("sample",), config.sample)]
-    models += [(key_path, spec) for key_path, spec, _ in source.datasets]
-    for key_path, model in models:
-        for key in sorted(settings & model.model_fields_set):
+    models: list[tuple[KeyPath, BiasConfig, Sequence[DatasetSpec]]] = [
+        (("sample",), config.sample, config.datasets)
+    ]
+    models += [(key_path, spec, [spec]) for key_path, spec, _ in source.datasets]
+    for key_path, model, specs in models:
+        _, where_not, fix = WITHOUT_EFFECT[min(map(config.source_of, specs))]
+        for key in sorted(config.unused_settings(specs) & model.model_fields_set):
             yield key_path + (key,), f"{key} has no effect {where_not}", f"remove it, or {fix}"
+    for key_path, spec, _ in source.datasets:
+        if spec.source is not None and config.sample.source == "data":
+            problem = "from has no effect: `sample: {from: data}` divides the real rows of every data set"
+            yield key_path + ("from",), problem, f"remove it, or write `sample: {{from: {spec.source}}}`"
 
 
 def _unknown_outcomes(source: ParsedConfig) -> Iterator[Conflict]:
     """Find uses of unknown outcomes that are not those of the network that ships with a card."""
-    if source.config.sample.source != "shipped":
-        return
     for key_path, spec, card in source.datasets:
-        if card.with_unknown_as(spec.unknown_as).label != card.label:
+        is_shipped = source.config.source_of(spec) == "shipped"
+        if is_shipped and card.with_unknown_as(spec.unknown_as).label != card.label:
             problem = f"the fitted network of {card.name} is of unknown_as: {card.label.unknown_as}"
-            fix = "leave out unknown_as, or write `sample: {from: network}` to learn one from the data"
+            fix = "leave out unknown_as, or write `from: network` to learn one from the data"
             yield key_path + ("unknown_as",), problem, fix
 
 

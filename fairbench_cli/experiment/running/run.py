@@ -26,10 +26,10 @@ from fairbench_cli.experiment.datasets import PreparedDataset, damaged_networks,
 from fairbench_cli.experiment.journal import folder as results
 from fairbench_cli.experiment.journal import journal
 from fairbench_cli.experiment.plan import (
-    CELL_COLUMNS,
     Cell,
     RunPlan,
     check_folder,
+    describe_cells,
     make_all_cells,
     make_plan,
     read_plan,
@@ -265,17 +265,17 @@ def prepare(
         experiment = config
     else:
         experiment = read_config(config)
+    # 1. What needs no data.
+    target = folder or Path("results") / experiment.name
+    check_folder(target)
+    is_selected = select(describe_cells(experiment), filters) if filters else []
+    # 2. The data.
     datasets = prepare_datasets(experiment, data_dir, tell)
     cells = selected = make_all_cells(experiment, datasets)
     plan = make_plan(experiment, datasets, cells)
     if filters:
-        columns = []
-        for cell in plan.cells:
-            columns.append({key: cell[key] for key in CELL_COLUMNS})
         # Trained controls, the last of the cells, are of the whole run alone.
-        selected = list(compress(cells[: len(columns)], select(columns, filters)))
-    target = folder or Path("results") / experiment.name
-    check_folder(target)
+        selected = list(compress(cells, is_selected))
     reading = results.read_repeats(target, plan)
     return PreparedRun(experiment, datasets, plan, selected, reading, target, shard)
 

@@ -765,8 +765,7 @@ def _beta(plan: RunPlan, *, brief: bool) -> str:
     idle = _those(plan, lambda source: not source["arc_to_outcome"])
     if idle:
         text += f". It changes nothing on {idle}"
-    shipped = config.sample.source == "shipped"
-    kinds = bias_in_words(plan.datasets, read_display_names(config).dataset, shipped=shipped)
+    kinds = bias_in_words(plan.datasets, read_display_names(config).dataset)
     if kinds and not brief:
         text += f". It is {kinds}"
     return f"{text}."

@@ -14,7 +14,7 @@ from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.document.charts import element, format_numbers, picture, stroke, text_element
 from fairbench_cli.document.model import Chart, Section
 from fairbench_cli.experiment.config.worlds import read_worlds
-from fairbench_cli.experiment.plan import edited_columns
+from fairbench_cli.experiment.plan import edited_columns, network_origin
 from fairbench_cli.measures.groups import ProtectedAttributes
 from fairbench_cli.network.bias import Groups
 from fairbench_cli.network.files import load
@@ -85,8 +85,8 @@ def _read_if_fitting(path: Path, source: dict[str, Any]) -> BayesNet | None:
 
 def describe_network(net: BayesNet, source: dict[str, Any]) -> str:
     """Return in words how large a network is and where it is from."""
-    origin = "shipped with fairbench" if "network" in source else "learned from the data"
-    return f"{len(net.columns)} nodes, {len(net.arcs)} arcs, {origin} (BIC {source['bic']:,.0f})."
+    size = f"{len(net.columns)} nodes, {len(net.arcs)} arcs"
+    return f"{size}, {network_origin(source)} (BIC {source['bic']:,.0f})."
 
 
 @dataclass(frozen=True)

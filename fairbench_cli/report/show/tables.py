@@ -7,7 +7,7 @@ import numpy as np
 
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.document.model import Document, Section, TableCell, plain_table
-from fairbench_cli.experiment.plan import RunPlan, arc_in_words, bias_in_words
+from fairbench_cli.experiment.plan import RunPlan, arc_in_words, bias_in_words, network_origin
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.rates import rate_by_group
 from fairbench_cli.measures.registry import measure
@@ -285,16 +285,17 @@ def caption(run: RunResults, texts: set[str]) -> tuple[str, ...]:
         return (f"Means of {run.repeats_done('random split')} into training and test rows.", *marks)
     # 2. Training rows that are sampled from a network.
     dataset_name = read_display_names(plan.config).dataset
-    networks = ", ".join(dict.fromkeys(dataset_name(dataset["dataset"]) for dataset in plan.datasets))
-    origin = "shipped with fairbench" if source == "shipped" else "learned from the data"
+    networks: dict[str, list[str]] = {}
+    for dataset in plan.datasets:
+        networks.setdefault(network_origin(dataset), []).append(dataset_name(dataset["dataset"]))
+    origins = [f"{', '.join(dict.fromkeys(names))}, {origin}" for origin, names in networks.items()]
     bias = ""
     if plan.has_betas:
         bias = ", at each β"
     if plan.has_worlds:
         bias = ", with the bias that is named; β: the strength of its first mechanism"
-    lines = [
-        f"Means of {repeats}. Training sets: sampled from the Bayesian network of {networks}, {origin}{bias}."
-    ]
+    network = f"the Bayesian network of {'; of '.join(origins)}"
+    lines = [f"Means of {repeats}. Training sets: sampled from {network}{bias}."]
     # 3. Test rows.
     if plan.config.test == "network":
         unbiased = ""
@@ -307,7 +308,7 @@ def caption(run: RunResults, texts: set[str]) -> tuple[str, ...]:
         lines.append(f"Their labels: {LABELS_IN_WORDS[plan.config.test_labels]}.")
     # 4. What β edits, and where it has nothing to edit.
     if plan.has_betas:
-        edits = bias_in_words(plan.datasets, dataset_name, shipped=source == "shipped")
+        edits = bias_in_words(plan.datasets, dataset_name)
         if edits:
             lines.append(f"β: {edits}.")
     for dataset in plan.datasets:
