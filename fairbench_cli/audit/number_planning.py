@@ -15,7 +15,14 @@ from fairbench_cli.audit.compare.numbers import MOST_DECIMALS, SIGNIFICANT, SPRE
 from fairbench_cli.audit.config import DEFAULT
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import View
-from fairbench_cli.audit.written_plan import Columns, WrittenPlan, chance_cell, rows_cell
+from fairbench_cli.audit.written_plan import (
+    Columns,
+    PlannedPair,
+    WrittenPlan,
+    chance_cell,
+    columns_of_needed,
+    rows_cell,
+)
 from fairbench_cli.base.safe_text import format_amount, format_count
 from fairbench_cli.document.model import (
     VERDICTS,
@@ -35,18 +42,7 @@ ALIKE = "two groups alike"  # in the place of a file, where no sizes are given
 
 
 @dataclass(frozen=True)
-class ComparedNumbers:
-    """A group and its reference, with their rows."""
-
-    attribute: str
-    group: str
-    reference: str
-    rows: int
-    reference_rows: int
-
-
-@dataclass(frozen=True)
-class ShownDifferences(ComparedNumbers):
+class ShownDifferences(PlannedPair):
     """What the rows at hand can show.
 
     Parameters
@@ -65,7 +61,7 @@ class ShownDifferences(ComparedNumbers):
 
 
 @dataclass(frozen=True)
-class RowsForDifference(ComparedNumbers):
+class RowsForDifference(PlannedPair):
     """How many rows a verdict takes, the groups as large to each other as at hand.
 
     Parameters
@@ -89,8 +85,6 @@ class RowsForDifference(ComparedNumbers):
 @dataclass(frozen=True, repr=False)
 class NumberPlan(WrittenPlan):
     """A plan of an audit of numbers; of groups without sizes `total` is 0. Its configuration has the sd."""
-
-    compared: tuple[ComparedNumbers, ...]
 
     kinds: ClassVar[Mapping[str, type]] = {"shown": ShownDifferences, "needed": RowsForDifference}
     first_table: ClassVar[str] = "needed"
@@ -122,7 +116,7 @@ class NumberPlan(WrittenPlan):
         """The true differences that are planned."""
         return self.config.difference or (0.0, 2 * self.margin)
 
-    def design(self, pair: ComparedNumbers) -> TwoMeans:
+    def design(self, pair: PlannedPair) -> TwoMeans:
         """Return the two groups of a comparison."""
         return TwoMeans(
             pair.rows, pair.reference_rows, self.sd, self.margin, self.family, self.config.confidence
@@ -158,7 +152,7 @@ class NumberPlan(WrittenPlan):
                     rows.append(row)
         return tuple(rows)
 
-    def _count_rows(self, pair: ComparedNumbers, difference: float) -> RowsForDifference | None:
+    def _count_rows(self, pair: PlannedPair, difference: float) -> RowsForDifference | None:
         """Return the rows that a difference takes; None where no number of rows decides."""
         design = self.design(pair)
         total = design.rows_needed(difference, self.config.power)
@@ -229,13 +223,7 @@ def _describe_shown(row: ShownDifferences, plan: NumberPlan) -> str:
     passes = "none passes"
     if not math.isnan(row.passes_to):
         passes = f"one of up to {_amount(row.passes_to, plan)} passes"
-    rows = f"{formatting.thousands(row.rows)} and {formatting.thousands(row.reference_rows)} rows"
-    return f"{_describe_pair(row)} ({rows}): {fails}; {passes}."
-
-
-def _describe_pair(row: ComparedNumbers) -> str:
-    reference = formatting.format_group(row.reference)
-    return f"{row.attribute}: {formatting.format_group(row.group)} against {reference}"
+    return f"{row} ({row.rows_text}): {fails}; {passes}."
 
 
 def _amount(value: float, plan: NumberPlan) -> str:
@@ -248,7 +236,7 @@ def _amount_cell(value: float, plan: NumberPlan) -> TableCell:
 
 def _table_of_shown(plan: NumberPlan) -> TextTable:
     columns: Columns = {
-        "comparison": lambda row: TableCell(_describe_pair(row)),
+        "comparison": lambda row: TableCell(str(row)),
         "rows": lambda row: rows_cell(row.rows),
         "of the reference": lambda row: rows_cell(row.reference_rows),
         "fails from": lambda row: _amount_cell(row.fails_from, plan),
@@ -259,15 +247,7 @@ def _table_of_shown(plan: NumberPlan) -> TextTable:
 
 
 def _table_of_needed(plan: NumberPlan) -> TextTable:
-    columns: Columns = {
-        "comparison": lambda row: TableCell(_describe_pair(row)),
-        "difference": lambda row: _amount_cell(row.difference, plan),
-        "of the group": lambda row: rows_cell(row.rows),
-        "of the reference": lambda row: rows_cell(row.reference_rows),
-        "of all": lambda row: rows_cell(row.all_rows),
-        "chance": lambda row: chance_cell(row.chance),
-        "verdict": lambda row: TableCell(VERDICTS[row.verdict]),
-    }
+    columns = columns_of_needed({"difference": lambda row: _amount_cell(row.difference, plan)})
     return View().table("", columns, plan.needed)
 
 

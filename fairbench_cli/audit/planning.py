@@ -16,14 +16,22 @@ import numpy as np
 
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.config import DEFAULT, PlanConfig
-from fairbench_cli.audit.number_planning import ALIKE, ComparedNumbers, NumberPlan
+from fairbench_cli.audit.number_planning import ALIKE, NumberPlan
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.allowed import format_margin
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.scan.open import count_groups
 from fairbench_cli.audit.scan.slices import Slice, Tally
-from fairbench_cli.audit.written_plan import Columns, WrittenPlan, chance_cell, format_rounded, rows_cell
+from fairbench_cli.audit.written_plan import (
+    Columns,
+    PlannedPair,
+    WrittenPlan,
+    chance_cell,
+    columns_of_needed,
+    format_rounded,
+    rows_cell,
+)
 from fairbench_cli.base.errors import (
     Flag,
     UserError,
@@ -33,7 +41,6 @@ from fairbench_cli.base.errors import (
 from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document import charts
 from fairbench_cli.document.model import (
-    VERDICTS,
     Answer,
     Chart,
     Document,
@@ -58,17 +65,6 @@ SHORT = View(8, brief=True)  # of the table of a short answer
 MORE = "All rates and ratios: --all. A page and files: -o FOLDER."
 SIZE = re.compile(r"\s*(.+?)\s*=\s*(\d+)\s*")
 SIZES = "group sizes"  # in messages, instead of a file
-
-
-@dataclass(frozen=True)
-class PlannedPair:
-    """A group and its reference, with their rows that the rate counts."""
-
-    attribute: str
-    group: str
-    reference: str
-    rows: int
-    reference_rows: int
 
 
 @dataclass(frozen=True)
@@ -128,8 +124,6 @@ class NeededRows(PlannedPair):
 @dataclass(frozen=True, repr=False)
 class AuditPlan(WrittenPlan):
     """A plan of an audit of rates; `source` is the file, or `SIZES`."""
-
-    compared: tuple[PlannedPair, ...]
 
     kinds: ClassVar[Mapping[str, type]] = {
         "shown": ShownRatios,
@@ -251,7 +245,7 @@ def make_plan(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConf
             problem = "nothing says how many rows each group has"
             fix = "write white=1000,black=200, or name a file; of numbers give their standard deviation: "
             raise user_error(problem, (fix, Flag("sd", 5000)))
-        alike = ComparedNumbers("group", "group", "reference", 1, 1)
+        alike = PlannedPair("group", "group", "reference", 1, 1)
         return NumberPlan(config, ALIKE, 0, (alike,), config.comparisons or 1)
     tally = _count_rows(source, config)
     references.check_references(tally, config)
@@ -273,8 +267,7 @@ def make_plan(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConf
     if not compared:
         raise user_error("there is nothing to compare", "give two groups or more", tally.source)
     if config.sd is not None:
-        of_numbers = tuple(ComparedNumbers(**vars(pair)) for pair in compared)
-        return NumberPlan(config, tally.source, tally.rows, of_numbers, config.comparisons or family)
+        return NumberPlan(config, tally.source, tally.rows, tuple(compared), config.comparisons or family)
     return AuditPlan(config, tally.source, tally.rows, tuple(compared), config.comparisons or family)
 
 
@@ -465,7 +458,7 @@ def _describe_ratios(row: ShownRatios) -> str:
         passes = (
             f"one from {_format_ratio(row.passes_from, up=True)} to {_format_ratio(row.passes_to)} passes"
         )
-    return f"{_describe_pair(row)} ({_describe_rows(row)}): {fails}; {passes}."
+    return f"{row} ({row.rows_text}): {fails}; {passes}."
 
 
 def _describe_differences(row: ShownRatios) -> str:
@@ -482,11 +475,7 @@ def _describe_differences(row: ShownRatios) -> str:
     if not math.isnan(row.passes_from):
         low = _format_points(row.passes_from, up=True)
         passes = f"one from {low} to {_format_points(row.passes_to)} points passes"
-    return f"{_describe_pair(row)} ({_describe_rows(row)}): {fails}; {passes}."
-
-
-def _describe_rows(row: PlannedPair) -> str:
-    return f"{formatting.thousands(row.rows)} and {formatting.thousands(row.reference_rows)} rows"
+    return f"{row} ({row.rows_text}): {fails}; {passes}."
 
 
 def _format_ratio(value: float, *, up: bool = False) -> str:
@@ -499,12 +488,6 @@ def _format_points(value: float, *, up: bool = False) -> str:
     return format_rounded(value, 1, up=up, scale=100, sign="+")
 
 
-def _describe_pair(row: PlannedPair) -> str:
-    """Return who is compared: "race: black against white"."""
-    reference = formatting.format_group(row.reference)
-    return f"{row.attribute}: {formatting.format_group(row.group)} against {reference}"
-
-
 def _gap_cell(value: float, plan: AuditPlan, *, up: bool = False) -> TableCell:
     """Return a ratio, or a difference in points, rounded down or up."""
     text = _format_ratio(value, up=up) if plan.margin is None else _format_points(value, up=up)
@@ -513,7 +496,7 @@ def _gap_cell(value: float, plan: AuditPlan, *, up: bool = False) -> TableCell:
 
 def _table_of_shown(plan: AuditPlan) -> TextTable:
     columns: Columns = {
-        "comparison": lambda row: TableCell(_describe_pair(row), _describe_rows(row)),
+        "comparison": lambda row: TableCell(str(row), row.rows_text),
         "rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate),
         "fails up to": lambda row: _gap_cell(row.fails_below, plan),
         "fails from": lambda row: _gap_cell(row.fails_above, plan, up=True),
@@ -538,17 +521,8 @@ def _table_notes(plan: AuditPlan) -> tuple[str, ...]:
 
 
 def _table_of_needed(rows: Sequence[NeededRows], plan: AuditPlan, view: View) -> TextTable:
-    columns: Columns = {
-        "comparison": lambda row: TableCell(_describe_pair(row)),
-        "rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate),
-        **_column_of_gaps(plan),
-        "of the group": lambda row: rows_cell(row.rows),
-        "of the reference": lambda row: rows_cell(row.reference_rows),
-        "of all": lambda row: rows_cell(row.all_rows),
-        "chance": lambda row: chance_cell(row.chance),
-        "verdict": lambda row: TableCell(VERDICTS[row.verdict]),
-    }
-    return view.table("", columns, rows)
+    rate: Columns = {"rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate)}
+    return view.table("", columns_of_needed(rate | _column_of_gaps(plan)), rows)
 
 
 def _column_of_gaps(plan: AuditPlan) -> Columns:
@@ -589,7 +563,7 @@ def _table_of_curve(plan: AuditPlan) -> TextTable:
         return _gap_cell(value, plan)
 
     columns: Columns = {
-        "comparison": lambda row: TableCell(_describe_pair(row)),
+        "comparison": lambda row: TableCell(str(row)),
         "rows": lambda row: rows_cell(row.rows),
         "of the reference": lambda row: rows_cell(row.reference_rows),
     }
@@ -619,12 +593,10 @@ def _draw_chart(pair: PlannedPair, plan: AuditPlan) -> Chart:
             (
                 row.times * both_rows,
                 row.fails_below,
-                f"{_describe_rows(row)}: {_gap_cell(row.fails_below, plan).text} and less",
+                f"{row.rows_text}: {_gap_cell(row.fails_below, plan).text} and less",
             )
             for row in plan.curve
-            if row.rate == rate
-            and _describe_pair(row) == _describe_pair(pair)
-            and not math.isnan(row.fails_below)
+            if row.rate == rate and str(row) == str(pair) and not math.isnan(row.fails_below)
         ]
         lines.append(charts.ChartLine(f"rate of the reference {rate:g}", points))
     tau_height = y.position(limit_value)

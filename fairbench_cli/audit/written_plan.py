@@ -13,7 +13,7 @@ from fairbench_cli.base.errors import ArgumentError, Problem, suggest
 from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.html import html
 from fairbench_cli.document.markdown import markdown
-from fairbench_cli.document.model import Document, TableCell
+from fairbench_cli.document.model import VERDICTS, Document, TableCell
 from fairbench_cli.document.notebook import notebook
 
 if TYPE_CHECKING:
@@ -21,6 +21,27 @@ if TYPE_CHECKING:
 
 Columns = dict[str, Callable[[Any], TableCell]]
 SAME = 1e-6  # of a last decimal by which a number may be off for rounding alone
+
+
+@dataclass(frozen=True)
+class PlannedPair:
+    """A group and its reference, with their rows that count."""
+
+    attribute: str
+    group: str
+    reference: str
+    rows: int
+    reference_rows: int
+
+    def __str__(self) -> str:
+        """Say who is compared: "race: black against white"."""
+        reference = formatting.format_group(self.reference)
+        return f"{self.attribute}: {formatting.format_group(self.group)} against {reference}"
+
+    @property
+    def rows_text(self) -> str:
+        """The rows of both, in words."""
+        return f"{formatting.thousands(self.rows)} and {formatting.thousands(self.reference_rows)} rows"
 
 
 @dataclass(frozen=True)
@@ -34,7 +55,7 @@ class WrittenPlan:
         The file, or what stands in its place.
     total : int
         Rows of everybody.
-    compared : tuple
+    compared : tuple of PlannedPair
         Every group with its reference.
     family : int
         How many comparisons decide.
@@ -43,7 +64,7 @@ class WrittenPlan:
     config: PlanConfig
     source: str
     total: int
-    compared: tuple[Any, ...]
+    compared: tuple[PlannedPair, ...]
     family: int
 
     kinds: ClassVar[Mapping[str, type]] = {}  # of the rows of its tables, by name
@@ -157,6 +178,19 @@ def format_rounded(value: float, digits: int, *, up: bool, scale: float = 1.0, s
     steps = value * scale * units
     rounded = math.ceil(steps - SAME) if up else math.floor(steps + SAME)
     return f"{rounded / units:{sign}.{digits}f}"
+
+
+def columns_of_needed(columns_of_gap: Columns) -> Columns:
+    """Return the columns of the rows that verdicts take, those that say which gap it is after the first."""
+    return {
+        "comparison": lambda row: TableCell(str(row)),
+        **columns_of_gap,
+        "of the group": lambda row: rows_cell(row.rows),
+        "of the reference": lambda row: rows_cell(row.reference_rows),
+        "of all": lambda row: rows_cell(row.all_rows),
+        "chance": lambda row: chance_cell(row.chance),
+        "verdict": lambda row: TableCell(VERDICTS[row.verdict]),
+    }
 
 
 def chance_cell(chance: float) -> TableCell:
