@@ -121,9 +121,6 @@ def component_of(thing: Any, kind: Registry, *, for_workers: bool = True) -> tup
         problem = f"{_short(thing)} is for scikit-learn, with an estimator and groups of its own"
         fix = "write its name, and its parameters: {NAME: {PARAMETER: VALUE}}"
         raise ArgumentError(Problem(problem, fix))
-    name_in_file = _name_in_file(thing)
-    if name_in_file:
-        return name_in_file, {}
     if isinstance(thing, partial):
         called = thing.func
     elif _is_code(thing):
@@ -141,16 +138,6 @@ def component_of(thing: Any, kind: Registry, *, for_workers: bool = True) -> tup
     target = f"{called.__module__}:{called.__qualname__}"
     registered = {entry.target: name for name, entry in kind.items()}
     return registered.get(target) or name_of(called, for_workers=for_workers), parameters
-
-
-def _name_in_file(thing: Any) -> str:
-    """Return ``/path/mine.py:name`` of a lambda that has a name in an imported file; else nothing."""
-    module = sys.modules.get(str(getattr(thing, "__module__", "")))
-    file = getattr(module, "__file__", None) or ""
-    if getattr(thing, "__qualname__", "") != "<lambda>" or thing.__module__ == "__main__" or not file:
-        return ""
-    names = [name for name, value in vars(module).items() if value is thing]
-    return f"{Path(file).resolve()}:{names[0]}" if names else ""
 
 
 def parameters_given(thing: Any) -> dict[str, Any]:
@@ -198,25 +185,20 @@ def name_of(thing: Any, *, for_workers: bool = True) -> str:
     Raises
     ------
     ArgumentError
-        When workers cannot import it; unless `for_workers` that it is of a notebook or script is no mistake.
+        When workers cannot import it, as of a notebook, a script or within a function; no mistake unless
+        `for_workers`.
     """
     module = str(thing.__module__)
     name = str(thing.__qualname__)
     file = getattr(sys.modules.get(module), "__file__", None)
-    problem = ""
-    if "<" in name and not for_workers:
-        return str(thing.__name__).strip("<>")
-    if "lambda" in name:
-        problem = "a lambda, which a config cannot name"
-    elif "<" in name:
-        problem = f"{thing.__name__} is defined within a function, which a config cannot name"
-    elif is_installed(module) or (module != "__main__" and "." in module):
+    is_importable = "<" not in name and module != "__main__"
+    if is_importable and (is_installed(module) or "." in module):
         return public_name(thing)
-    elif module != "__main__" and file is not None:
+    if is_importable and file is not None:
         return f"{Path(file).resolve()}:{name}"
-    elif for_workers:
-        problem = f"{name} is defined in a notebook or script, which workers cannot import"
-    if problem:
+    name = str(thing.__name__).strip("<>")
+    if for_workers:
+        problem = f"{name} is defined where workers cannot import it from"
         raise ArgumentError(Problem(problem, "put it into a file, such as mine.py, and import it from there"))
     return f"{name}.py:{name}"
 

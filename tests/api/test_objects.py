@@ -126,7 +126,7 @@ def test_objects_are_the_cells_of_the_same_in_yaml(tmp_path, mine):
         (make_pipeline(LogisticRegression()), r"Pipeline\(steps=.*\n  fix: write a function that returns"),
         (BaggingClassifier(DecisionTreeClassifier(), max_samples=0.5), r"BaggingClassifier\(estimator=Dec"),
         (LogisticRegression(C=float("inf")), r"LogisticRegression\(C=inf\)"),
-        (lambda: LogisticRegression(), "a lambda.*\n  fix: put it into a file"),
+        (lambda: LogisticRegression(), "lambda is defined where workers.*\n  fix: put it into a file"),
         (partial(DecisionTreeClassifier, "gini"), "arguments without a name"),
         (object(), "builtins:object is not a classifier"),
         (Reweighing, 'is a technique|unknown classifier "reweighing"|not a classifier'),
@@ -147,5 +147,5 @@ def test_what_workers_cannot_import_and_objects_that_forget_are_refused(notebook
 
     assert "is for scikit-learn" in run(fb.technique("reweighing"))
     assert "does not keep its parameter level" in run(mine.Forgetful())
-    assert "defined within a function" in run(notebook["outer"]())
-    assert "workers cannot import\n  fix: put it into a file" in run(notebook["Promoting"])
+    assert "Inner is defined where workers cannot" in run(notebook["outer"]())
+    assert "workers cannot import it from\n  fix: put it into a file" in run(notebook["Promoting"])
