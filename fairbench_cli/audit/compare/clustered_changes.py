@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbench_cli.audit.compare.references import REST, Bools, Ints
-from fairbench_cli.audit.scan.slices import BeforeAfter, ClusterKinds
+from fairbench_cli.audit.scan.slices import BeforeAfter, Clusters
 from fairbench_cli.measures.clusters import LEAST_CLUSTERS, ClusterSums, gradient_sums, linear_variance
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.paired_change import KINDS, RowInfluences, row_influences
@@ -69,7 +69,7 @@ def ratio_variances(joint: BeforeAfter, names: Sequence[str], reference_indices:
 Cells = tuple[Floats, Floats]  # weights and squared weights, of shape (clusters, groups, kinds)
 
 
-def _dense_kinds(clusters: ClusterKinds, groups: Sequence[int]) -> Cells:
+def _dense_kinds(clusters: Clusters, groups: Sequence[int]) -> Cells:
     """Return the weights of each cluster in some groups; `REST` is all but the first of these."""
     n_clusters = int(clusters.person.max(initial=-1)) + 1
     cells = np.zeros((2, n_clusters, len(groups), KINDS))

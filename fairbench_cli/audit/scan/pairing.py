@@ -29,7 +29,7 @@ from fairbench_cli.audit.scan.scan import (
     pair_clusters,
     sum_by_person,
 )
-from fairbench_cli.audit.scan.slices import BeforeAfter, ClusterKinds, Slice
+from fairbench_cli.audit.scan.slices import BeforeAfter, Clusters, Slice
 from fairbench_cli.audit.scan.source import FRAME, Source
 from fairbench_cli.base.errors import Flag, MessageText, UserError, format_value, user_error
 from fairbench_cli.base.grouping import group_by
@@ -582,5 +582,5 @@ def _join_slices(before: Slice, after: Slice) -> BeforeAfter:
             )
         columns = [np.concatenate(column) for column in zip(*columns_of_sides, strict=True)]
         every_group = np.arange(len(groups), dtype=np.int64)
-        clusters.append(ClusterKinds(*columns).map_groups(every_group))
+        clusters.append(Clusters(*columns).map_groups(every_group))
     return replace(joint, clusters=tuple(clusters))

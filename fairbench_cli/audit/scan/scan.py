@@ -23,7 +23,7 @@ from fairbench_cli.audit.scan import readings, sql
 from fairbench_cli.audit.scan.input_errors import refuse_if
 from fairbench_cli.audit.scan.readings import Cut, CutsByModel, Ints, NumberBins, count_selected, scores_of
 from fairbench_cli.audit.scan.roles import MOST_CHECKED, MOST_GROUPS, ColumnRoles
-from fairbench_cli.audit.scan.slices import ALL_CLASSES, ClusterKinds, Clusters, Ones, Slice, Tally
+from fairbench_cli.audit.scan.slices import ALL_CLASSES, Clusters, Ones, Slice, Tally
 from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Counts, Floats
@@ -804,7 +804,7 @@ def _make_clusters(scan: CountedRows, group_counts: Slice, sums: PersonSums, sco
     return Clusters(person, group, n.reshape(-1, 2, 2), squares.reshape(-1, 2, 2))
 
 
-def pair_clusters(scan: CountedRows, before: Slice, sums: PersonSums, score: int) -> ClusterKinds:
+def pair_clusters(scan: CountedRows, before: Slice, sums: PersonSums, score: int) -> Clusters:
     """Sum up by person, group and kind of row: decided by the first column of scores, and by another."""
     from fairbench_cli.measures.paired_change import KINDS
 
@@ -817,7 +817,7 @@ def pair_clusters(scan: CountedRows, before: Slice, sums: PersonSums, score: int
     kind = 4 * sums.label + 2 * picked[0] + picked[1]
     everybody = np.arange(len(kind))
     person, group, (n, squares) = _sum_kinds(scan, replace(before, model=""), sums, everybody, kind, KINDS)
-    return ClusterKinds(person, group, n, squares)
+    return Clusters(person, group, n, squares)
 
 
 def _sum_kinds(

@@ -44,8 +44,9 @@ class Clusters:
     person, group : int arrays, shape (entries,)
         Codes of persons, from 0; and places among the groups of the `Slice`.
     n : float array, shape (entries, 2, 2)
-        Weights summed, indexed [entry, label, prediction].
-    squares : float array, shape (entries, 2, 2)
+        Weights summed, indexed [entry, label, prediction]; or, where models or slices are compared, of shape
+        (entries, 8), by kinds of rows as in `paired_change.TwoSides`.
+    squares : float array of the same shape
         Sums of squared weights; the same as `n` without weights.
     """
 
@@ -54,9 +55,21 @@ class Clusters:
     n: Floats
     squares: Floats
 
+    def map_groups(self, indices: NDArray[np.int64]) -> "Clusters":
+        """Return the entries with each group at a new index; those of -1 are left out, equal ones merged."""
+        group = indices[self.group]
+        stays = group >= 0
+        n_groups = int(indices.max(initial=0)) + 1
+        entries, entry = np.unique(self.person[stays] * n_groups + group[stays], return_inverse=True)
+        n = np.zeros((len(entries), *self.n.shape[1:]))
+        squares = np.zeros_like(n)
+        np.add.at(n, entry, self.n[stays])
+        np.add.at(squares, entry, self.squares[stays])
+        return Clusters(entries // n_groups, entries % n_groups, n, squares)
+
     def merge_groups(self) -> "Clusters":
         """Return the clusters of all rows as one group."""
-        return merge_entries([replace(self, group=np.zeros_like(self.group))])
+        return self.map_groups(np.zeros(int(self.group.max(initial=0)) + 1, np.int64))
 
     def select_groups(self, stays: NDArray[np.bool_]) -> "Clusters":
         """Return the clusters of the groups that stay, which are counted anew."""
@@ -64,18 +77,23 @@ class Clusters:
         new_indices = (np.cumsum(stays) - 1)[self.group[stays_in]]
         return Clusters(self.person[stays_in], new_indices, self.n[stays_in], self.squares[stays_in])
 
+    def side(self, *, after: bool, paired: bool) -> "Clusters":
+        """Return the clusters of the rows before, or after, of clusters by kinds of rows."""
+        cells = []
+        for values in (self.n, self.squares):
+            by_side = values.reshape(-1, 2, 2, 2)
+            if paired:
+                cells.append(by_side.sum(2 if after else 3))
+            else:
+                cells.append(by_side[:, int(after)])
+        return Clusters(self.person, self.group, cells[0], cells[1])
+
 
 def merge_entries(clusters: Sequence[Clusters]) -> Clusters:
     """Return clusters of several subsets of the rows as one: a person has one entry in each group."""
-    person = np.concatenate([subset.person for subset in clusters])
-    group = np.concatenate([subset.group for subset in clusters])
-    n_groups = int(group.max(initial=0)) + 1
-    entries, entry = np.unique(person * n_groups + group, return_inverse=True)
-    n = np.zeros((len(entries), 2, 2))
-    squares = np.zeros_like(n)
-    np.add.at(n, entry, np.concatenate([subset.n for subset in clusters]))
-    np.add.at(squares, entry, np.concatenate([subset.squares for subset in clusters]))
-    return Clusters(entries // n_groups, entries % n_groups, n, squares)
+    arrays = zip(*(vars(subset).values() for subset in clusters), strict=True)
+    joined = Clusters(*map(np.concatenate, arrays))
+    return joined.map_groups(np.arange(int(joined.group.max(initial=0)) + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,46 +191,6 @@ class Slice:
 
 
 @dataclass(frozen=True, eq=False)
-class ClusterKinds:
-    """Weights by person, group and kind of row, where models or slices are compared; as `Clusters`.
-
-    Parameters
-    ----------
-    person, group : int arrays, shape (entries,)
-        Codes of persons, those of both sides, from 0; and places among the groups of the `BeforeAfter`.
-    n, squares : float arrays, shape (entries, 8)
-        Weights and squared weights summed; kinds as in `paired_change.TwoSides`.
-    """
-
-    person: NDArray[np.int64]
-    group: NDArray[np.int64]
-    n: Floats
-    squares: Floats
-
-    def map_groups(self, indices: NDArray[np.int64]) -> "ClusterKinds":
-        """Return the entries with each group at a new index; those of -1 are left out, equal ones merged."""
-        group = indices[self.group]
-        stays = group >= 0
-        n_groups = int(indices.max(initial=0)) + 1
-        entries, entry = np.unique(self.person[stays] * n_groups + group[stays], return_inverse=True)
-        sums = np.zeros((2, len(entries), self.n.shape[1]))
-        for cells, values in zip(sums, (self.n, self.squares), strict=True):
-            np.add.at(cells, entry, values[stays])
-        return ClusterKinds(entries // n_groups, entries % n_groups, sums[0], sums[1])
-
-    def side(self, *, after: bool, paired: bool) -> Clusters:
-        """Return the clusters of the rows before, or after."""
-        cells = []
-        for values in (self.n, self.squares):
-            by_side = values.reshape(-1, 2, 2, 2)
-            if paired:
-                cells.append(by_side.sum(2 if after else 3))
-            else:
-                cells.append(by_side[:, int(after)])
-        return Clusters(self.person, self.group, cells[0], cells[1])
-
-
-@dataclass(frozen=True, eq=False)
 class BeforeAfter:
     """The groups of one attribute under two models or in two slices of the rows.
 
@@ -228,7 +206,7 @@ class BeforeAfter:
         Their rows, in the order of `groups`.
     labelled, intersection : bool
         As in `Slice`.
-    clusters : tuple of ClusterKinds
+    clusters : tuple of Clusters
         Where rows share a person, a school or the like: as `Slice.cluster_ways`.
     """
 
@@ -239,7 +217,7 @@ class BeforeAfter:
     sides: "TwoSides"
     labelled: bool
     intersection: bool
-    clusters: tuple[ClusterKinds, ...] = ()
+    clusters: tuple[Clusters, ...] = ()
 
     @property
     def shares_clusters(self) -> bool:
@@ -252,7 +230,7 @@ def are_classes(slices: Sequence[Slice]) -> bool:
     return any(part.class_name is not None for part in slices)
 
 
-def _have_two_rows(ways: Sequence[Clusters | ClusterKinds]) -> bool:
+def _have_two_rows(ways: Sequence[Clusters]) -> bool:
     """Return whether some cluster has two rows, by the first column or the second."""
     from fairbench_cli.measures.clusters import EQUAL
 
