@@ -310,14 +310,14 @@ RULES = (
     Rule(
         {"fair-in": "mistakes", "harm": "help", "few": "both"},
         {"metric": ["for", "fnr"]},
-        "Missed people count in two ways: of those passed over, how many were missed, and of those who "
-        "should be selected, how many are missed. Where groups deserve it unequally often, both are equal "
-        "by chance only.",
+        "Who is passed over wrongly counts in two ways: of those passed over, how many should not have been, "
+        "and of those who should be selected, how many are missed. Where groups deserve it unequally often, "
+        "both are equal by chance only.",
     ),
     Rule(
         {"fair-in": "mistakes", "harm": "harm", "few": "both"},
         {"metric": ["fdr", "fpr"]},
-        "Wrongly selected people count in two ways: of those selected, how many should not have been, and of "
+        "Who is selected wrongly counts in two ways: of those selected, how many should not have been, and of "
         "those who should not be, how many are selected. Where groups deserve it unequally often, both are "
         "equal by chance only.",
     ),
@@ -330,7 +330,7 @@ RULES = (
         {"fair-in": "mistakes", "harm": "help", "few": "yes"},
         {"metric": ["for"]},
         "Very few are selected, and most who should be are missed anyway: of those passed over, how many "
-        "were missed.",
+        "should not have been.",
     ),
     Rule(
         {"fair-in": "mistakes", "harm": "harm", "few": "no"},
@@ -346,7 +346,7 @@ RULES = (
     Rule(
         {"fair-in": "mistakes", "harm": "unknown", "few": "both"},
         {"metric": ["for", "fnr", "fdr", "fpr"]},
-        "Missed and wrongly selected people both count, in two ways each.",
+        "Who is passed over wrongly and who is selected wrongly both count, in two ways each.",
     ),
     Rule(
         {"fair-in": "mistakes", "harm": "unknown", "few": "no"},
@@ -357,8 +357,7 @@ RULES = (
     Rule(
         {"fair-in": "mistakes", "harm": "unknown", "few": "yes"},
         {"metric": ["for", "fdr"]},
-        "Very few are selected: of those passed over, how many were missed, and of those selected, how many "
-        "should not have been.",
+        "Very few are selected: of those passed over, and of those selected, how many should not have been.",
     ),
     Rule(
         {"outcome": "selected", "harm": "help"},

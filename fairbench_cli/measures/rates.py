@@ -129,20 +129,34 @@ RATES: dict[str, Rate] = {
 }
 
 
-# What happens to those whom a rate counts, and whom it is a share of.
+# What happens to those whom a rate counts, and whom it is a share of; no two rates have both.
 EVENTS: dict[str, tuple[str, str]] = {
     "selection-rate": ("selected", ""),
     "selected-share": ("", "everybody who is selected"),
     "fpr": ("wrongly selected", "those who should not be selected"),
     "fnr": ("missed", "those who should be selected"),
-    "fdr": ("wrongly selected", "those who are selected"),
-    "for": ("missed", "those who are not selected"),
+    "fdr": ("should not be selected", "those who are selected"),
+    "for": ("should be selected", "those who are not selected"),
     "tpr": ("rightly selected", "those who should be selected"),
     "tnr": ("rightly not selected", "those who should not be selected"),
-    "ppv": ("rightly selected", "those who are selected"),
-    "npv": ("rightly not selected", "those who are not selected"),
+    "ppv": ("should be selected", "those who are selected"),
+    "npv": ("should not be selected", "those who are not selected"),
     "accuracy": ("rightly decided on", ""),
 }
+AFTERWARDS = ("fdr", "for", "ppv", "npv")
+"""Rates of those who are decided on alike: what they should have been."""
+
+
+def predicate(name: str) -> str:
+    """Return what is said of a group by a rate with an event.
+
+    >>> predicate("fnr"), predicate("for")
+    ('are missed', 'who are not selected should be')
+    """
+    event, among = EVENTS[name]
+    if name in AFTERWARDS:
+        return f"{among.removeprefix('those ')} {event.removesuffix(' selected')}"
+    return f"are {event}"
 
 
 def rate_by_group(counts: Counts, name: str) -> Floats:

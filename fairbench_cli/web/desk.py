@@ -45,7 +45,7 @@ METRICS = {
     "selection-rate": "who is selected",
     "selected-share": "of those selected, how many are of each",
     "fpr": "wrongly selected (fpr)",
-    "fnr": "wrongly passed over (fnr)",
+    "fnr": "missed (fnr)",
     "fdr": "of those selected, wrong (fdr)",
     "for": "of those passed over, wrong (for)",
     "accuracy": "right at all (accuracy)",

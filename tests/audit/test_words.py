@@ -93,8 +93,11 @@ def test_the_harmed_group_is_the_same_from_either_side(effect, metric):
         assert said.harmed == HURT[effect].get(metric, "")
 
 
-def test_every_rate_has_words():
+def test_every_rate_has_words_of_its_own():
     assert set(EVENTS) == set(COMPARED)
+    assert len({*EVENTS.values()}) == len(EVENTS)
+    for word in ("missed", "wrongly selected", "rightly selected", "rightly not selected"):
+        assert sum(event == word for event, _ in EVENTS.values()) == 1
     for name in COMPARED:
         (found,) = headline(of(ROWS, metric=(name,))).sentences
         assert found.text.endswith(("fails.", "fails clearly.", "passes.", "not decided."))

@@ -284,6 +284,7 @@ def test_a_ratio_is_said_as_times_as_often_and_other_metrics_as_numbers():
         "cv": "women are selected 10.0 points less often than men",
         "overestimation": "women are wrongly selected 10.0 points more often than men",
         "underestimation": "women are missed 10.0 points less often than men",
+        "ppv-difference": "women who are selected should be 10.0 points less often than men",
         "base-rate-difference": "the base rate of women is 10.0 points lower than that of men",
         "likelihood-ratio": "women are selected 10.00 times as often as men",
         "tpr-ratio": "women are rightly selected 0.10 times as often as men",

@@ -43,7 +43,7 @@ from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, format_percent, join_names
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.power import round_up_count
-from fairbench_cli.measures.rates import EVENTS, RATES
+from fairbench_cli.measures.rates import AFTERWARDS, EVENTS, RATES, predicate
 
 MOST_NAMES = 4  # attributes named in the sentence on all
 MOST_GROUPS = 6  # named in a sentence on what is open
@@ -52,14 +52,6 @@ CHOICE = "; --ref"
 """After whom groups are compared with: how to choose another."""
 
 SELECTION = "selection-rate"
-
-# Of rates among those who are, or are not, selected: who that is, and what should have been.
-AFTERWARDS = {
-    "fdr": ("selected", "should not be"),
-    "ppv": ("selected", "should be"),
-    "for": ("not selected", "should be"),
-    "npv": ("not selected", "should not be"),
-}
 
 
 @dataclass(frozen=True)
@@ -265,8 +257,7 @@ def describe_shares(row: Disparity, harmed: str = "") -> str:
         first_group, second_group = second_group, first_group
         first_share, second_share = second_share, first_share
     if row.metric in AFTERWARDS:
-        kind, outcome = AFTERWARDS[row.metric]
-        return f"{first_share} of {first_group} who are {kind} {outcome}, {second_share} of {second_group}"
+        return f"{first_share} of {first_group} {predicate(row.metric)}, {second_share} of {second_group}"
     event, among = EVENTS[row.metric]
     if not event:
         return f"{first_group} are {first_share} of {among}, {second_group} {second_share}"
@@ -280,16 +271,15 @@ def _describe_rates(row: Disparity) -> str:
     label = RATES[row.metric].label
     if row.reason == "no rows":
         return f"{group} against {reference} by {label}"
-    mine = format_percent(row.value)
-    theirs = format_percent(row.reference_value)
     if row.metric not in EVENTS:
-        return f"{label} of {group} {mine}, of {reference} {theirs}"
+        shares = format_percent(row.value), format_percent(row.reference_value)
+        return f"{label} of {group} {shares[0]}, of {reference} {shares[1]}"
     event, among = EVENTS[row.metric]
     if not event:
-        return f"{group} are {mine} of {among}, {reference} {theirs}"
-    if among:
+        return describe_shares(row)
+    if among and row.metric not in AFTERWARDS:
         label += f": of {among}"
-    return f"{group} are {event} in {mine} of cases, {reference} in {theirs} ({label})"
+    return f"{describe_shares(row)} ({label})"
 
 
 def _describe_gap(row: Disparity) -> str:
@@ -459,11 +449,13 @@ def _describe_told_gap(row: Disparity, report: Report) -> str:
         selections = (rate for rate in rows if rate.metric == SELECTION and not rate.is_reference)
         selection = next((rate for rate in selections if rate.group == row.group), None)
         if selection is not None:
-            event = EVENTS[row.metric][0] or "share of all selected"
-            among = f" of those {AFTERWARDS[row.metric][0]}" if row.metric in AFTERWARDS else ""
+            event, among = EVENTS[row.metric]
             shares = f"{format_percent(row.value)} and {format_percent(row.reference_value)}"
+            told = f"{event or 'share of all selected'}, {shares}"
+            if row.metric in AFTERWARDS:
+                told = f"of {among} {shares} {event.removesuffix(' selected')}"
             fails = "fails clearly" if row.shown_outside else "fails"
-            text = f"{describe_shares(selection)}; {fails}: {event}{among}, {shares}"
+            text = f"{describe_shares(selection)}; {fails}: {told}"
     if harmed:
         return f"{text}, so {formatting.format_group(harmed)} are worse off"
     return text

@@ -7,7 +7,7 @@ from typing import Literal
 from fairbench_cli.experiment.config.config import POINT
 from fairbench_cli.measures.literature_names import ALIASES
 from fairbench_cli.measures.metric import Metric
-from fairbench_cli.measures.rates import EVENTS, RATES
+from fairbench_cli.measures.rates import EVENTS, RATES, predicate
 
 _ALIASES = {alias.name: alias for alias in ALIASES}
 _FORMS: dict[str, tuple[Literal["points", "times"], bool]] = {
@@ -174,14 +174,16 @@ class MetricWording:
         label = ""
         if self.rate:
             label = RATES[self.rate].label
-        event = EVENTS.get(self.rate, ("", ""))[0].replace("selected", selected)
+        event = ""
+        if EVENTS.get(self.rate, ("",))[0]:
+            event = predicate(self.rate).replace("selected", selected)
         if self.form == "points" and not self.is_signed:
             return f"the {label}s of {deprived} and {favoured} are {number} points apart"
         if self.form == "times" and not self.is_signed:
             return f"the lower {label} of {deprived} and {favoured} is {number} times the higher one"
         if self.form == "times":
             if event:
-                return f"{deprived} are {event} {number} times as often as {favoured}"
+                return f"{deprived} {event} {number} times as often as {favoured}"
             return f"the {label} of {deprived} is {number} times that of {favoured}"
         if self.form == "number":
             return f"of {deprived} against {favoured}, {self.name} is {number}"
@@ -193,12 +195,12 @@ class MetricWording:
                 way = "lower"
             return f"the {label} of {deprived} is {number} points {way} than that of {favoured}"
         if not side:
-            return f"{deprived} are {event} as often as {favoured} (0.0 points apart)"
+            return f"{deprived} {event} as often as {favoured} (0.0 points apart)"
         if side > 0:
             way = "more"
         else:
             way = "less"
-        return f"{deprived} are {event} {number} points {way} often than {favoured}"
+        return f"{deprived} {event} {number} points {way} often than {favoured}"
 
 
 def wording_of(metric: Metric, margin: float | None = POINT) -> MetricWording:
