@@ -27,7 +27,7 @@ from fairbench_cli.audit.compare.verdict import (
 )
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import parts_of, requested_parts
-from fairbench_cli.audit.parts.formatting import FEW_CLUSTERS, format_degrees
+from fairbench_cli.audit.parts.formatting import FEW_CLUSTERS, MARKED, format_degrees
 from fairbench_cli.audit.scan.direction import check_direction
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.slices import ALL_CLASSES, Tally, are_classes
@@ -109,6 +109,7 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
         notes=tuple(dict.fromkeys(notes)),
         uncut=tally.uncut,
         birth_dates=tally.birth_dates,
+        unused=tally.unused,
     )
 
 
@@ -270,6 +271,6 @@ def _describe_groups(tally: Tally, groups: Sequence[GroupRow], config: AuditConf
         "Left out": out,
         f"Under {100 * config.min_share:g} % of the rows, shown and not compared": not_compared,
         f"The reference has fewer than {config.min_group} rows": weak,
-        f"Marked *: fewer than {config.min_group} rows, read with care": small,
+        f"{MARKED}: fewer than {config.min_group} rows, read with care": small,
     }
     return [f"{text}: {join_names(list(dict.fromkeys(names)))}." for text, names in notes.items() if names]

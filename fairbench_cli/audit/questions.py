@@ -317,9 +317,9 @@ RULES = (
     Rule(
         {"fair-in": "mistakes", "harm": "harm", "few": "both"},
         {"metric": ["fdr", "fpr"]},
-        "Who is selected wrongly counts in two ways: of those selected, how many should not have been, and of "
-        "those who should not be, how many are selected. Where groups deserve it unequally often, both are "
-        "equal by chance only.",
+        "Who is selected wrongly counts in two ways: of those selected, how many should not have been, and "
+        "of those who should not be, how many are selected. Where groups deserve it unequally often, both "
+        "are equal by chance only.",
     ),
     Rule(
         {"fair-in": "mistakes", "harm": "help", "few": "no"},

@@ -45,9 +45,9 @@ def test_a_first_audit(preds, say):
     text = " ".join(said.out.split())
     assert text.startswith(
         "✗ Fails clearly in race: b are selected in 50.0 % of cases, a in 40.0 %; fails clearly: wrongly "
-        "selected, 40.0 % and 20.0 %. Whether being selected helps is not known: --decision assistive, or "
-        "punitive, says it. Passes: sex. Allowed: 0.8 to 1.25 times the reference's rate. preds.csv, 2,400 "
-        "rows: the largest gaps "
+        "selected, 40.0 % and 20.0 %. Clearly: the true gap, too, is shown to be too large. Whether being "
+        "selected helps is not known: --decision assistive, or punitive, says it. Passes: sex. Allowed: 0.8 "
+        "to 1.25 times the reference's rate. preds.csv, 2,400 rows: the largest gaps "
     )
     assert len(said.out.splitlines()) < 20
     assert "240/600" not in said.out

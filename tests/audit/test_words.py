@@ -181,7 +181,7 @@ def test_an_interval_that_leaves_out_1_beside_an_open_verdict_is_explained():
     assert (row.p < 0.05 < row.p_holm, row.verdict, row.reason) == (True, "undecided", "chance")
     text = headline(report).sentences[0].text
     alone, adjusted = p_value(row.p), p_value(row.p_holm)
-    wanted = f", which could be chance among 7 comparisons (p {adjusted}; alone {alone})"
+    wanted = f", which could be chance: of 7 comparisons some look so (p {adjusted}; alone {alone})"
     assert f"{wanted}; whether it is less than the 0.8 allowed is open" in text
     assert "? could be chance among 7" in to_html(report)
     assert any(line.startswith("could be chance among 7: ") for line in legend(report))
@@ -324,7 +324,7 @@ def test_limits_of_their_own_are_said():
 def test_models_are_counted_by_attribute():
     found = headline(sample_audit(models=("a", "b")))
     assert found.message.startswith("Fails clearly in race (both audits): African-American are selected")
-    assert " Fails in sex (both audits)." in found.detail
+    assert " Fails in sex (both audits), the measured gap alone." in found.detail
     assert found.sentences[0].text.startswith("race (model a, binary): African-American are selected in")
 
 
@@ -357,7 +357,8 @@ def test_a_single_comparison_is_not_counted():
 
 def test_what_clearly_means_is_explained_where_chance_was_looked_at():
     groups = {"a": (900, 100), "b": (100, 900)}
-    assert any("clearly: that the true gap" in line for line in legend(of(groups)))
+    assert headline(of(groups)).detail.startswith("Clearly: the true gap, too, is shown to be too large.")
+    assert headline(of({"a": (400, 600), "b": (60, 140)})).detail.startswith("Fails: the measured gap is ")
     bare = of(groups, rule="point")
     assert not any("clearly" in line for line in legend(bare))
     assert "clearly" not in headline(bare).sentence + to_markdown(bare)

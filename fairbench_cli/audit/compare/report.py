@@ -433,6 +433,8 @@ class Report:
         Columns of numbers that are called like protected attributes and are not audited.
     birth_dates : tuple of str
         Columns of birth dates, of which no ages are audited.
+    unused : tuple of str
+        Columns of groups and amounts that are not audited nor called like protected attributes.
     ones : Ones
     baseline : AcceptedFailures or None
         What an earlier audit found, where a gate accepts it.
@@ -464,6 +466,7 @@ class Report:
     gate: Gate = Gate(stops=False)
     uncut: tuple[str, ...] = ()
     birth_dates: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
     ones: Ones = field(default_factory=Ones)
     baseline: AcceptedFailures | None = None
     streams: Streams | None = None

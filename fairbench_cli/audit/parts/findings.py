@@ -140,7 +140,8 @@ def _describe_difference(row: Disparity, report: Report) -> str:
         return ", from rows that are worth too few to test"
     if row.p < report.config.alpha:
         adjusted = formatting.p_value(row.p_holm)
-        return f", which could be chance among {report.family:,} comparisons (p {adjusted}; alone {alone})"
+        among = f"of {report.family:,} comparisons some look so"
+        return f", which could be chance: {among} (p {adjusted}; alone {alone})"
     test_text = ""
     if row.test == "fisher":
         test_text = " by Fisher's exact test"

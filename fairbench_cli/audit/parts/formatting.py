@@ -15,8 +15,9 @@ MOST_DIGITS = 16  # of the counts behind a rate; in a table of 80 columns more b
 # sums of weights beyond: digits that are none, or 0.0
 LARGE = 1e16
 SMALL = 0.05
+MARKED = "Marked *"  # how the note on small groups begins
 FEW_CLUSTERS = 10  # as if of fewer is said
-MANY_ROWS = 1e5  # so many and more are written in words
+MANY_ROWS = 1e5  # so many and more are not written
 MOST_NAME = 60  # characters of a group's name in a sentence
 LIMIT_OPEN = "differs, size near the limit"  # a difference is shown, and not whether it is too large
 REASONS: dict[Reason, str] = {
@@ -177,51 +178,30 @@ def p_value(value: float) -> str:
     return f"{value:.0e}"
 
 
-def describe_rows_needed(least: float, most: float) -> str:
+def describe_rows_needed(least: float, most: float, if_equal: float = math.nan) -> str:
     """Write how many rows would decide the first and the last of several rates; empty where no number would.
 
-    From `MANY_ROWS` on a number says more than is known, and stands as its order of magnitude.
+    From `MANY_ROWS` on a gap lies near its limit by luck, and a number would say more than is known. There
+    `if_equal` stands in its place: the rows that would decide were the rates equal.
 
     >>> [describe_rows_needed(least, most) for least, most in ((150, 1400), (220, 220), (150, math.nan))]
     ['about 150 to 1,400', 'about 220', '150 or more']
-    >>> describe_rows_needed(1600.0, 4.3e7)
-    'about 1,600 for the first rate, tens of millions for the last'
-    >>> [describe_rows_needed(least, most) for least, most in ((2e6, 3e6), (3e5, math.nan), (3e5, 2e6))]
-    ['millions', 'hundreds of thousands or more', 'hundreds of thousands to millions']
-    >>> describe_rows_needed(math.nan, math.nan)
-    ''
+    >>> describe_rows_needed(1600.0, 4.3e7), describe_rows_needed(2e6, 3e6)
+    ('1,600 or more', '')
+    >>> describe_rows_needed(1600.0, 4.3e7, 2100.0), describe_rows_needed(2e6, 3e6, 2100.0)
+    ('about 1,600 for the first rate, were rates equal 2,100 for the last', 'were rates equal, about 2,100')
     """
-    if math.isnan(least):
-        return ""
-    if least < MANY_ROWS:
-        low_text = thousands(least)
-    else:
-        low_text = _order_of_magnitude(least)
-    if math.isnan(most):
-        return f"{low_text} or more"
-    approximately = ""
-    if least < MANY_ROWS:
-        approximately = "about "
-    if most < MANY_ROWS:
-        high_text = thousands(most)
-    else:
-        high_text = _order_of_magnitude(most)
-    if approximately and most >= MANY_ROWS:
-        return f"{approximately}{low_text} for the first rate, {high_text} for the last"
-    if high_text == low_text:
-        return f"{approximately}{low_text}"
-    return f"{approximately}{low_text} to {high_text}"
-
-
-def _order_of_magnitude(rows: float) -> str:
-    """Return the order of magnitude of very many rows.
-
-    >>> [_order_of_magnitude(10.0**power) for power in (5, 6, 7, 8, 9)]
-    ['hundreds of thousands', 'millions', 'tens of millions', 'hundreds of millions', 'billions']
-    """
-    power = math.floor(math.log10(rows))
-    orders = {5: "hundreds of thousands", 6: "millions", 7: "tens of millions", 8: "hundreds of millions"}
-    return orders.get(power, "billions")
+    far = not most < MANY_ROWS  # also where it is not known
+    equal_text = "" if math.isnan(if_equal) else thousands(if_equal)
+    if not least < MANY_ROWS:
+        return equal_text and f"were rates equal, about {equal_text}"
+    if far and equal_text:
+        return f"about {thousands(least)} for the first rate, were rates equal {equal_text} for the last"
+    if far:
+        return f"{thousands(least)} or more"
+    if thousands(least) == thousands(most):
+        return f"about {thousands(least)}"
+    return f"about {thousands(least)} to {thousands(most)}"
 
 
 def describe_reason(reason: Reason, p_holm: float, confidence: float) -> str:

@@ -22,14 +22,13 @@ def last_looks(report: Report) -> dict[tuple[str, str, str], StreamLook]:
 
 
 def summarise_looks(report: Report) -> str:
-    """Return how often was looked, what that means for errors, and the comparison with most evidence."""
+    """Return as if when was looked, what that means for errors, and the comparison with most evidence."""
     looks = last_looks(report)
     rows = {(row.attribute, row.group, row.metric): row for row in report.judged_comparisons if row.deciding}
     deciding = [(look, rows[key]) for key, look in looks.items() if key in rows]
     level = f"{100 * report.config.alpha:.3g} %"
-    n_looks = max((look.looks for look in looks.values()), default=0)
-    times = "once" if n_looks == 1 else f"{n_looks} times"
-    sentence = f"Looked at {times}; no number of looks makes this say more than {level} false alarms."
+    when = f"As if looked at after each {report.config.slice_name}"
+    sentence = f"{when}: no number of looks makes this say more than {level} false alarms."
     if not deciding:
         return sentence
     look, row = max(

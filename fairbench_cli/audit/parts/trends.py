@@ -250,7 +250,8 @@ def summarise_trends(trends: SliceTrends, report: Report) -> str:
             else:
                 subject = f"{len(rows):,} of {len(trends.trends):,}"
             clauses.append(f"{subject} {singular if len(rows) == 1 else plural}")
-    return f"Trend over the slices: {'; '.join(clauses)}.{end}"
+    alone = "" if report.streams is None else ", of this look alone"
+    return f"Trend over the slices{alone}: {'; '.join(clauses)}.{end}"
 
 
 MOVES = ("rises", "falls")

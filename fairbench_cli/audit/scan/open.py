@@ -33,7 +33,9 @@ from fairbench_cli.audit.scan.roles import (
     MOST_CHECKED,
     MOST_CODES,
     NONE_REJECTED,
+    NUMBERS,
     SHORT_FOR,
+    UNLIKELY,
     ColumnRoles,
     RejectedGuesses,
     ages_on_a_day,
@@ -78,7 +80,13 @@ from fairbench_cli.base.progress_callbacks import PercentDone, ProgressCallback,
 from fairbench_cli.base.safe_text import format_count, format_path
 from fairbench_cli.base.spelling_variants import find_abbreviations, find_spelling_variants
 from fairbench_cli.data.number_writing import GAP_WORDS
-from fairbench_cli.data.recognise import are_dates, named_like_identifiers, named_like_protected, split_words
+from fairbench_cli.data.recognise import (
+    are_dates,
+    named_like_amounts,
+    named_like_identifiers,
+    named_like_protected,
+    split_words,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -656,6 +664,7 @@ def _finish_scan(rows: CountedRows, slices: tuple[Slice, ...]) -> Scan:
         last=slices[-1].model if config.compares else "",
         uncut=_uncut_attributes(rows, rows.roles.quantities),
         birth_dates=_uncut_birth_dates(rows),
+        unused=_unused_columns(roles),
         ones=rows.ones,
         has_truth=roles.truth is not None,
     )
@@ -673,6 +682,15 @@ def _uncut_attributes(rows: CountedRows, columns: Sequence[int]) -> tuple[str, .
     names = (rows.source.columns[column] for column in columns)
     return tuple(
         name for name in names if named_like_protected(name) and audited_words.isdisjoint(split_words(name))
+    )
+
+
+def _unused_columns(roles: ColumnRoles) -> tuple[str, ...]:
+    """Return the columns left out that may be a reason for a gap: of groups, and of amounts."""
+    names = [name for name, why in roles.left_out.items() if why == UNLIKELY]
+    return (
+        *names,
+        *(name for name, why in roles.left_out.items() if why == NUMBERS and named_like_amounts(name)),
     )
 
 

@@ -33,6 +33,7 @@ FEWEST_NAMED = 10  # rows, each with a word of its own in a column: these are na
 FEW_ATTRIBUTES = 2  # columns of groups that are audited whatever they are called: others are of a raw table
 SHORT_FOR = "may be short for"  # what a note says of a group that may be another one
 NOT_AUDITED = "Not audited, as"  # how the notes begin that say why columns are not audited
+NO_LABELS = "No label column: only what needs no labels is audited (name one with --label)."
 # Why columns are not audited: of one column, and of several.
 SCORES = ("it is called like a score", "they are called like scores")
 TRUTHS = ("it is called like a label", "they are called like labels")
@@ -153,7 +154,7 @@ def assign_roles(
     elif itself:
         notes.append(f"The labels {format_value(score)} themselves are audited, as decisions.")
     elif label is None:
-        notes.append("No label column: only what needs no labels is audited (name one with --label).")
+        notes.append(NO_LABELS)
     # 2. Every other column that has a role, with the key that names it; none has two roles.
     requested = {
         "score": (score, "score"),

@@ -324,6 +324,8 @@ class Tally:
         Columns of numbers that are called like protected attributes, which nobody named and nothing cuts.
     birth_dates : tuple of str
         Columns of birth dates, of which no ages are audited.
+    unused : tuple of str
+        Columns of groups and amounts that are not audited nor called like protected attributes.
     ones : Ones
     has_truth : bool
         Whether numbers have labels, which are numbers, too.
@@ -337,5 +339,6 @@ class Tally:
     last: str = ""
     uncut: tuple[str, ...] = ()
     birth_dates: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
     ones: Ones = field(default_factory=Ones)
     has_truth: bool = False

@@ -1,8 +1,10 @@
 """The answer of an audit in words, as data: over all, of each attribute, and what is open."""
 
+import math
 from dataclasses import dataclass
 
 from fairbench_cli.audit.compare.report import Pair, Place
+from fairbench_cli.audit.parts import formatting
 from fairbench_cli.document.model import Verdict
 
 MOST_LINES = 6  # sentences, and lines on what is open, unless all are asked for
@@ -38,6 +40,9 @@ class OpenGroup:
     least_needed, most_needed : float
         About how many rows of the group would decide the first and the last of them, were the reference's to
         grow alike and the rates to stay; NaN where that is not known of any, or of one.
+    needed_if_equal : float
+        About how many would decide the last were the rates equal, where so many more rows are needed as they
+        are that nobody has them; else NaN.
     """
 
     group: str
@@ -46,6 +51,12 @@ class OpenGroup:
     compared: int
     least_needed: float
     most_needed: float
+    needed_if_equal: float = math.nan
+
+    @property
+    def needed(self) -> str:
+        """How many rows would decide, in words; empty where that is not known."""
+        return formatting.describe_rows_needed(self.least_needed, self.most_needed, self.needed_if_equal)
 
 
 @dataclass(frozen=True)

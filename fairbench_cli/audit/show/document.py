@@ -20,10 +20,11 @@ from fairbench_cli.audit.parts.allowed import (
     has_margin,
     name_gaps,
 )
-from fairbench_cli.audit.parts.findings import QUESTION, describe_gap, differs, fails_clearly
+from fairbench_cli.audit.parts.findings import QUESTION, describe_gap, differs
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.answer_model import Sentence
 from fairbench_cli.audit.show.headline import headline, rate_meaning, without_choice
+from fairbench_cli.audit.show.next_questions import ask_next, other_notes
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, format_path, format_percent, join_names
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, row_chart, rule, whisker
@@ -156,6 +157,8 @@ def _plot_sentence(sentence: Sentence, report: Report) -> Chart:
 
 def _sections(report: Report, view: View) -> Iterator[Section]:
     """Yield a summary, what the parts show, what a reader should know of the data, and how to read it."""
+    if view.max_rows is None and (questions := ask_next(report)):
+        yield Section("What to ask next", notes=questions)
     has_verdicts = bool(report.verdicts) and not (report.without_verdict or report.of_numbers)
     if has_verdicts and not view.brief and not report.config.sliced_by:
         heads = {name: RATES[name].label for name in report.deciding}
@@ -169,8 +172,8 @@ def _sections(report: Report, view: View) -> Iterator[Section]:
         if part is rates.RATES_OF_GROUPS and sections and has_verdicts and view.brief:
             notes = (*rate_legend(report), *verdict_legend(report), _describe_numbers(report))
             yield Section("In these tables", notes=notes)
-    if report.notes:
-        yield Section("Notes", notes=report.notes)
+    if notes := other_notes(report):
+        yield Section("Notes", notes=notes)
     if has_verdicts and not view.brief:
         yield _reading_section(report)
 
@@ -326,14 +329,7 @@ def verdict_legend(report: Report) -> tuple[str, ...]:
     if report.config.rule == "point":
         gap = name_gaps(rows)
         return (f"A verdict is of the measured {gap} alone: chance was not looked at (--rule point).",)
-    fails = (
-        "fails (too large? yes): the measured gap is larger than allowed, and the rates differ by more than "
-        "chance"
-    )
-    clearly = fails_clearly(rows, report)
     explanations = {
-        f"{fails}; the true gap may be smaller.": not clearly and any(row.verdict == "fail" for row in rows),
-        f"{fails}; clearly: that the true gap is larger than allowed is beyond chance, too.": clearly,
         "passes (no): every value that fits the data lies within the limits.": any(
             row.verdict == "pass" for row in rows
         ),
@@ -425,8 +421,6 @@ def _reading_section(report: Report) -> Section:
         "In the figures a diamond fails, a disc passes or is not decided, a ring is the reference"
         f"{'; hollow marks were not tested' if config.rule == 'point' else ''}; the dashed line is the "
         "reference's value. The axis of ratios is logarithmic: half and twice are equally far from 1.",
-        "Which rates matter is a question of what a decision does to people: when it punishes, look at those "
-        "who are wrongly selected (fdr, fpr); when it helps, at those who are missed (for, fnr).",
     )
     return Section("How to read it", notes=notes)
 

@@ -23,7 +23,7 @@ from fairbench_cli.audit.compare.report import (
 )
 from fairbench_cli.audit.metrics import HARMED
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of
-from fairbench_cli.audit.parts.allowed import format_limits, format_margin, has_margin
+from fairbench_cli.audit.parts.allowed import format_limits, format_margin, has_margin, is_measured_within
 from fairbench_cli.audit.parts.findings import describe_finding, differs, fails_clearly
 from fairbench_cli.audit.parts.rates import (
     bracketed_place,
@@ -42,12 +42,15 @@ from fairbench_cli.base.errors import Flag
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, format_percent, join_names
 from fairbench_cli.document.model import Verdict
-from fairbench_cli.measures.power import round_up_count
+from fairbench_cli.measures.power import Criterion, round_up_count, rows_needed
 from fairbench_cli.measures.rates import AFTERWARDS, EVENTS, RATES, predicate
 
 MOST_NAMES = 4  # attributes named in the sentence on all
 MOST_GROUPS = 6  # named in a sentence on what is open
 MOST_ROWS = 1e9  # more are never had: the ratio is at a limit
+DIFFER = "rates differ by more than chance"
+DIFFERED = "rates differed by more than chance in some slices"
+"""What is shown of slices in an order: it was so once, and need not be so now."""
 CHOICE = "; --ref"
 """After whom groups are compared with: how to choose another."""
 
@@ -94,6 +97,9 @@ def _headline(report: Report) -> Headline:
             trend = all_slices.describe(sentence, sentence.metric)
             sentences.append(replace(sentence, text=f"{sentence.text} {trend}".rstrip()))
         answer = replace(answer, sentences=tuple(sentences))
+        if report.streams is not None:
+            message, sentence = (text.replace(DIFFER, DIFFERED) for text in (answer.message, answer.sentence))
+            answer = replace(answer, message=message, sentence=sentence)
     else:
         place = formatting.format_place(report.last, "", report.config.slice_name)
         answer = _headline_of_attributes(report, place)
@@ -409,7 +415,7 @@ def _describe_message(
     differing, within = _differing_attributes(judged, report)
     if differing:
         names = _name_attributes(differing, report)
-        text = f"in {names} rates differ by more than chance; whether by more than is allowed is open"
+        text = f"in {names} {DIFFER}; whether by more than is allowed is open"
     elif within or report.config.rule == "point":
         text = "no gap larger than allowed is shown, and none is ruled out"
     else:
@@ -469,11 +475,12 @@ def _describe_details(order: Sequence[AttributeVerdict], report: Report) -> str:
     judged = [verdict for verdict in order if verdict in report.judged]
     clear, other_failing = _split_failures(judged, report)
     differing, within = _differing_attributes(judged, report)
-    behind = chain.from_iterable(comparisons_behind(verdict, report) for verdict in judged)
-    sentences = [describe_direction(report, behind)]
+    behind = list(chain.from_iterable(comparisons_behind(verdict, report) for verdict in judged))
+    sentences = [_explain_failure(behind, report), describe_direction(report, behind)]
     if clear and other_failing:
-        sentences.append(f"Fails in {_name_attributes(other_failing, report)}.")
-    passing = _with_verdict(judged, "pass")
+        sentences.append(f"Fails in {_name_attributes(other_failing, report)}, the measured gap alone.")
+    open_names = {verdict.attribute for verdict in judged if verdict.verdict != "pass"}
+    passing = [verdict for verdict in judged if verdict.attribute not in open_names]
     if passing and report.verdict != "pass":
         sentences.append(f"Passes: {_name_attributes(passing, report)}.")
     if report.verdict == "fail":
@@ -482,14 +489,12 @@ def _describe_details(order: Sequence[AttributeVerdict], report: Report) -> str:
             sentences.append(f"Not decided: {_name_attributes(undecided, report)}.")
         if differing:
             names = _name_attributes(differing, report)
-            sentences.append(
-                f"In {names}, too, rates differ by more than chance; whether by too much is open."
-            )
+            sentences.append(f"In {names}, too, {DIFFER}; whether by too much is open.")
     if report.verdict == "undecided":
         sentences += _count_open(judged, report)
     if within:
         names = _name_attributes(within, report)
-        sentences.append(f"In {names} rates differ by more than chance, within what is allowed.")
+        sentences.append(f"In {names} {DIFFER}, within what is allowed.")
     if report.verdict == "pass" and not within and report.config.rule != "point":
         sentences.append("No difference is shown.")
     if any(deciding_rows(verdict, report) for verdict in judged):
@@ -501,6 +506,19 @@ def _describe_details(order: Sequence[AttributeVerdict], report: Report) -> str:
     if uncut:
         sentences.append(f"{uncut}: {option} cuts it.")
     return " ".join(filter(None, sentences))
+
+
+def _explain_failure(rows: Iterable[Disparity | WholeTable], report: Report) -> str:
+    """Return what the word of the verdict says, where something fails by more than chance."""
+    failing = [row for row in rows if row.verdict == "fail"]
+    late = any(isinstance(row, Disparity) and is_measured_within(row) for row in failing)  # of some months
+    if not failing or late or report.config.rule == "point":
+        return ""
+    if fails_clearly(failing, report):
+        return "Clearly: the true gap, too, is shown to be too large."
+    return (
+        "Fails: the measured gap is too large, and rates differ beyond chance; the true gap may be smaller."
+    )
 
 
 def _describe_uncut(report: Report) -> tuple[str, str]:
@@ -661,14 +679,14 @@ def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute |
     for group, rows in group_by(deciding_rows(verdict, report), lambda row: row.group).items():
         still = [row for row in rows if row.verdict == "undecided"]
         if still:
-            rows_needed = [_rows_needed(row, sizes) for row in still]
-            least = min((n for n in rows_needed if not math.isnan(n)), default=math.nan)
-            if any(map(math.isnan, rows_needed)):
-                most = math.nan
-            else:
-                most = max(rows_needed)
+            n_needed = [_rows_needed(row, sizes) for row in still]
+            least = min((n for n in n_needed if not math.isnan(n)), default=math.nan)
+            most = math.nan if any(map(math.isnan, n_needed)) else max(n_needed)
+            far = [row for row, n in zip(still, n_needed, strict=True) if not n < formatting.MANY_ROWS]
+            n_equal = [_rows_if_equal(row, sizes, report) for row in far]
+            if_equal = math.nan if any(map(math.isnan, n_equal)) else max(n_equal, default=math.nan)
             names = tuple(row.metric for row in still)
-            groups.append(OpenGroup(group, sizes[group].rows, names, len(rows), least, most))
+            groups.append(OpenGroup(group, sizes[group].rows, names, len(rows), least, most, if_equal))
             apart[group] = sum(differs(row, report.config.confidence) == "shown" for row in still)
     if not groups:
         return None
@@ -715,6 +733,25 @@ def _rows_needed(row: Disparity, sizes: dict[str, GroupRow]) -> float:
     return math.nan
 
 
+def _rows_if_equal(row: Disparity, sizes: dict[str, GroupRow], report: Report) -> float:
+    """Return about how many rows of the group would decide were its rate the reference's, rounded up.
+
+    NaN where the rates are shown to differ, where so many are at hand, and of weights, clusters and months.
+    """
+    config = report.config
+    is_counted = row.test in ("score", "fisher") and not report.weighted  # of looks there is no such test
+    if not is_counted or differs(row, config.confidence) == "shown":
+        return math.nan
+    margin = row.margin if has_margin(row.margin) else None
+    rule = Criterion(row.tau if margin is None else config.tau, 1, config.confidence, margin)
+    n_behind = row.behind[1] + row.reference_behind[1]
+    n_counted = float(rows_needed(row.reference_value, 1.0, row.behind[1] / n_behind, rule))
+    n_needed = n_counted / n_behind * sizes[row.group].rows
+    if sizes[row.group].rows < n_needed < formatting.MANY_ROWS:
+        return round_up_count(n_needed)
+    return math.nan
+
+
 def _describe_open_group(open_group: OpenGroup, apart: int, *, first: bool) -> str:
     """Return a group that is open: "Asian on 5 of 5 rates (31 rows; about 220 to 1,600 would decide)".
 
@@ -733,13 +770,11 @@ def _describe_open_group(open_group: OpenGroup, apart: int, *, first: bool) -> s
         on_rates += ", differing beyond chance"
         if apart < len(open_group.metrics):
             on_rates += f" on {apart}"
-    needed_text = formatting.describe_rows_needed(open_group.least_needed, open_group.most_needed)
-    if needed_text:
-        needed_text = f"; {needed_text}"
+    needed_text = ""
+    if open_group.needed:
+        needed_text = f"; {open_group.needed}"
         if first:
             needed_text += " would decide"
-    else:
-        needed_text = ""
     rows_text = " rows"
     if open_group.rows == 1:
         rows_text = " row"

@@ -30,6 +30,7 @@ from fairbench_cli.audit.show.headline import (
     rate_meaning,
     worst_comparisons,
 )
+from fairbench_cli.audit.show.next_questions import LABELS, REASONS, ask_next, other_notes
 from fairbench_cli.base.safe_text import format_count, format_percent
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable
 
@@ -57,7 +58,8 @@ def short_document(report: Report) -> Document:
         sections += list(_attributes_section(report))
     for part, findings in parts_of(report):
         sections += list(part.short(findings, report))
-    notes = sorted(report.notes, key=_note_order)
+    questions = [line for line in ask_next(report) if line.startswith((LABELS, REASONS))]
+    notes = sorted([*questions[:1], *other_notes(report)], key=_note_order)
     shown_notes = notes[:MOST_NOTES]
     open_sentences = _describe_open(report)
     if open_sentences or shown_notes:
@@ -109,6 +111,8 @@ def _attributes_section(report: Report) -> Iterator[Section]:
     together = " of all comparisons together" if report.config.adjusted else ""
     gap = name_gaps(comparisons.rows[0] for comparisons in worst)
     notes = [f"{meanings}. Brackets: the {format_level(report)} interval of the {gap}{together}."]
+    if any(row[1].text.endswith("*") for row in table.rows):
+        notes.append(f"{formatting.MARKED}: fewer than {report.config.min_group} rows, read with care.")
     for comparisons in worst:
         row = comparisons.rows[0]
         harmed = harmed_group(row, judged_report)
@@ -205,7 +209,7 @@ def _describe_group(group: OpenGroup, *, in_full: bool = False) -> str:
     """Return a group that is open: "Asian (32 rows; about 160 to 700 would decide)"; else the numbers."""
     name = formatting.format_group(group.group)
     rows = formatting.thousands(group.rows)
-    needed = formatting.describe_rows_needed(group.least_needed, group.most_needed)
+    needed = group.needed
     if in_full:
         rows = format_count(group.rows, "row")
     if not needed:
