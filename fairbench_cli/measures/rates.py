@@ -148,7 +148,7 @@ AFTERWARDS = ("fdr", "for", "ppv", "npv")
 
 
 def predicate(name: str) -> str:
-    """Return what is said of a group by a rate with an event.
+    """Return the predicate of a group by a rate with an event.
 
     >>> predicate("fnr"), predicate("for")
     ('are missed', 'who are not selected should be')

@@ -688,10 +688,8 @@ def _uncut_attributes(rows: CountedRows, columns: Sequence[int]) -> tuple[str, .
 def _unused_columns(roles: ColumnRoles) -> tuple[str, ...]:
     """Return the columns left out that may be a reason for a gap: of groups, and of amounts."""
     names = [name for name, why in roles.left_out.items() if why == UNLIKELY]
-    return (
-        *names,
-        *(name for name, why in roles.left_out.items() if why == NUMBERS and named_like_amounts(name)),
-    )
+    numbers = (name for name, why in roles.left_out.items() if why == NUMBERS)
+    return (*names, *filter(named_like_amounts, numbers))
 
 
 def _uncut_birth_dates(rows: CountedRows) -> tuple[str, ...]:

@@ -22,9 +22,9 @@ from fairbench_cli.audit.parts.allowed import (
 )
 from fairbench_cli.audit.parts.findings import QUESTION, describe_gap, differs
 from fairbench_cli.audit.parts.part import View
+from fairbench_cli.audit.scan.roles import NO_LABELS
 from fairbench_cli.audit.show.answer_model import Sentence
 from fairbench_cli.audit.show.headline import headline, rate_meaning, without_choice
-from fairbench_cli.audit.show.next_questions import ask_next, other_notes
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, format_path, format_percent, join_names
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, row_chart, rule, whisker
@@ -35,6 +35,7 @@ from fairbench_cli.measures.rates import EVENTS, RATES
 
 NAME = 20  # characters of a reference's name below a chart
 HEIGHT = 18  # of the band and of the reference's line in a row
+ASKED = (NO_LABELS, formatting.MARKED)  # the beginnings of notes that are among what to ask next
 SHOWN = 12  # rows of a table, unless all are asked for
 MOST_NAMED = 6  # attributes named with their references
 REFERENCES = {
@@ -157,8 +158,11 @@ def _plot_sentence(sentence: Sentence, report: Report) -> Chart:
 
 def _sections(report: Report, view: View) -> Iterator[Section]:
     """Yield a summary, what the parts show, what a reader should know of the data, and how to read it."""
-    if view.max_rows is None and (questions := ask_next(report)):
-        yield Section("What to ask next", notes=questions)
+    if view.max_rows is None:
+        from fairbench_cli.audit.show.next_questions import ask_next
+
+        if questions := ask_next(report):
+            yield Section("What to ask next", notes=questions)
     has_verdicts = bool(report.verdicts) and not (report.without_verdict or report.of_numbers)
     if has_verdicts and not view.brief and not report.config.sliced_by:
         heads = {name: RATES[name].label for name in report.deciding}
@@ -172,7 +176,8 @@ def _sections(report: Report, view: View) -> Iterator[Section]:
         if part is rates.RATES_OF_GROUPS and sections and has_verdicts and view.brief:
             notes = (*rate_legend(report), *verdict_legend(report), _describe_numbers(report))
             yield Section("In these tables", notes=notes)
-    if notes := other_notes(report):
+    asked = ASKED if view.max_rows is None else ()
+    if notes := tuple(note for note in report.notes if not note.startswith(asked)):
         yield Section("Notes", notes=notes)
     if has_verdicts and not view.brief:
         yield _reading_section(report)

@@ -98,8 +98,8 @@ def _headline(report: Report) -> Headline:
             sentences.append(replace(sentence, text=f"{sentence.text} {trend}".rstrip()))
         answer = replace(answer, sentences=tuple(sentences))
         if report.streams is not None:
-            message, sentence = (text.replace(DIFFER, DIFFERED) for text in (answer.message, answer.sentence))
-            answer = replace(answer, message=message, sentence=sentence)
+            message = answer.message.replace(DIFFER, DIFFERED)
+            answer = replace(answer, message=message, sentence=answer.sentence.replace(DIFFER, DIFFERED))
     else:
         place = formatting.format_place(report.last, "", report.config.slice_name)
         answer = _headline_of_attributes(report, place)
@@ -509,7 +509,7 @@ def _describe_details(order: Sequence[AttributeVerdict], report: Report) -> str:
 
 
 def _explain_failure(rows: Iterable[Disparity | WholeTable], report: Report) -> str:
-    """Return what the word of the verdict says, where something fails by more than chance."""
+    """Return the meaning of the word "fails", where something does by more than chance."""
     failing = [row for row in rows if row.verdict == "fail"]
     late = any(isinstance(row, Disparity) and is_measured_within(row) for row in failing)  # of some months
     if not failing or late or report.config.rule == "point":

@@ -1,43 +1,35 @@
 """What to ask next: at most five lines, each of what is known of this audit and open in it."""
 
 from fairbench_cli.audit.compare.report import ALL, Disparity, Report
-from fairbench_cli.audit.config import FOUR_FIFTHS, MISSING
+from fairbench_cli.audit.config import FOUR_FIFTHS
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.allowed import format_margin, has_margin
 from fairbench_cli.audit.parts.findings import differs
 from fairbench_cli.audit.scan.roles import NO_LABELS
 from fairbench_cli.audit.show.headline import SELECTION, headline
 from fairbench_cli.base.errors import Flag
-from fairbench_cli.measures.groups import CROSS
 
-LABELS = "Labels: "
-REASONS = "Reasons: "
 MISTAKES = {
     "assistive": "the missed (fnr) and the refused who should not be (for)",
     "punitive": "the wrongly selected (fpr) and the selected who should not be (fdr)",
 }
 """The mistakes that harm people, by what being selected does to them."""
-UNSAFE_SIGNS = frozenset(":;=,")  # in a value, of the text of an option
 
 
 def ask_next(report: Report) -> tuple[str, ...]:
-    """Return what to ask next: labels or kinds of mistakes, rows, small groups, the limit, an explanation."""
-    lines = [_ask_for_labels(report), _ask_for_rows(report), _describe_small_groups(report)]
+    """Return the questions: labels or kinds of mistakes, rows, small groups, the limit, an explanation."""
+    small_groups = next((note for note in report.notes if note.startswith(formatting.MARKED)), "")
+    lines = [_ask_for_labels(report), _ask_for_rows(report), small_groups]
     if not (report.of_numbers or report.config.preset):
         lines += [_name_limit(report), _offer_explanation(report)]
     return tuple(filter(None, lines))
 
 
-def other_notes(report: Report) -> tuple[str, ...]:
-    """Return the notes of an audit that are not among what to ask next."""
-    return tuple(note for note in report.notes if not note.startswith((NO_LABELS, formatting.MARKED)))
-
-
 def _ask_for_labels(report: Report) -> str:
-    """Return what labels would answer; with labels, which options go by one kind of mistake."""
+    """Return the answers that labels would give; with labels, the options for one kind of mistake."""
     if NO_LABELS in report.notes:
         return (
-            f"{LABELS}no column says who should be selected. With one (--label) one sees who is missed, and "
+            "Labels: no column says who should be selected. With one (--label) one sees who is missed, and "
             "who is selected and should not be."
         )
     config = report.config
@@ -55,29 +47,10 @@ def _ask_for_rows(report: Report) -> str:
     """Return how many rows would decide the first group of which that is known."""
     for attribute in headline(report).open:
         for group in attribute.groups:
-            if group.needed:
+            if group.needed and group.group != ALL:
                 name = f"{formatting.format_group(group.group)} ({attribute.attribute})"
-                if group.group == ALL:
-                    name = attribute.attribute
                 return f"Rows: {name} has {formatting.thousands(group.rows)}; {group.needed} would decide."
     return ""
-
-
-def _describe_small_groups(report: Report) -> str:
-    """Return which groups are small; with the option that counts those of one attribute as one group."""
-    note = next((note for note in report.notes if note.startswith(formatting.MARKED)), "")
-    rows_by_attribute: dict[str, dict[str, int]] = {}
-    for row in report.groups:
-        if row.small and row.group != MISSING:
-            rows_by_attribute.setdefault(row.attribute, {})[row.group] = row.rows
-    config = report.config
-    for name, rows in rows_by_attribute.items():
-        is_changed = CROSS in name or name in {*config.bins, *config.recode, *config.references}
-        is_plain = not (report.several or is_changed) and UNSAFE_SIGNS.isdisjoint("".join((name, *rows)))
-        if is_plain and len(rows) > 1 and sum(rows.values()) >= config.min_group:
-            option = Flag("recode", f"{name}: {' or '.join(rows)} = {', '.join(rows)}").spell()
-            return f"{note} As one group: {option}."
-    return note
 
 
 def _name_limit(report: Report) -> str:
@@ -104,4 +77,4 @@ def _offer_explanation(report: Report) -> str:
     if config.explained_by or has_parts or not has_gap or not report.unused:
         return ""
     name = report.unused[0]
-    return f"{REASONS}{Flag('explain', name).spell()} shows how much of a gap goes with {name}."
+    return f"Reasons: {Flag('explain', name).spell()} shows how much of a gap goes with {name}."

@@ -30,7 +30,6 @@ from fairbench_cli.audit.show.headline import (
     rate_meaning,
     worst_comparisons,
 )
-from fairbench_cli.audit.show.next_questions import LABELS, REASONS, ask_next, other_notes
 from fairbench_cli.base.safe_text import format_count, format_percent
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable
 
@@ -58,8 +57,7 @@ def short_document(report: Report) -> Document:
         sections += list(_attributes_section(report))
     for part, findings in parts_of(report):
         sections += list(part.short(findings, report))
-    questions = [line for line in ask_next(report) if line.startswith((LABELS, REASONS))]
-    notes = sorted([*questions[:1], *other_notes(report)], key=_note_order)
+    notes = sorted((note for note in report.notes if not note.startswith(formatting.MARKED)), key=_note_order)
     shown_notes = notes[:MOST_NOTES]
     open_sentences = _describe_open(report)
     if open_sentences or shown_notes:
