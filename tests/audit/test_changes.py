@@ -1,6 +1,7 @@
 """Two models, two files, slices of rows: what is paired, what changed, what is refused."""
 
 import json
+import math
 import re
 
 import numpy as np
@@ -300,8 +301,8 @@ def test_what_is_worse_comes_first_whatever_its_p():
     from types import SimpleNamespace
 
     words = {"undecided": 0.0, "hardly": 0.0, "better": 0.001, "worse": 0.04}
-    rows = [SimpleNamespace(word=word, p=p) for word, p in words.items()]
-    rows[2:2] = [SimpleNamespace(word="worse", p=p) for p in (float("nan"), 0.03)]
+    rows = [SimpleNamespace(word=word, p=p, moved=False) for word, p in words.items()]
+    rows[2:2] = [SimpleNamespace(word="worse", p=p, moved=False) for p in (float("nan"), 0.03)]
     ordered = [(row.word, row.p) for row in _worst_first(rows)]
     assert ordered[:2] == [("worse", 0.03), ("worse", 0.04)]
     assert [word for word, _ in ordered[2:]] == ["worse", "better", "hardly", "undecided"]
@@ -473,3 +474,34 @@ def test_slices_have_one_reference():
     assert {row.reference for row in report.found["changes"].changes} == {"m"}
     alone = audit(table[table.month == "2"], attributes=["sex"]).report
     assert {row.reference for row in alone.disparities} == {"f"}
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("of_numbers", [False, True])
+@pytest.mark.parametrize(("before", "after"), [(-1, 1), (1, -1), (0, 1), (-1, -1)])
+def test_what_moves_is_never_called_chance_and_each_p_is_of_its_interval(before, after, of_numbers):
+    rng = np.random.default_rng(abs(before))
+    sex = rng.choice(["f", "m"], 700)
+    columns = {"sex": sex, "label": rng.integers(0, 2, 700)}
+    for name, gap in (("old", before), ("new", after)):
+        if of_numbers:
+            columns[name] = rng.normal(30, 5, 700) + 2 * gap * (sex == "f")
+        else:
+            columns[name] = (rng.random(700) < 0.4 + 0.1 * gap * (sex == "f")).astype(int)
+    more = {"outcome": "number"} if of_numbers else {}
+    result = audit(pd.DataFrame(columns), score=["old", "new"], attributes=["sex"], label="label", **more)
+    (rows,) = (found.changes for found in result.report.found.values() if getattr(found, "changes", ()))
+    for row in rows:
+        change = row.difference_change if of_numbers else row.ratio_change
+        if not math.isnan(row.change_p):
+            assert (row.change_p < 0.05) == (not change.low <= 1 - of_numbers <= change.high)
+            assert row.p >= row.change_p - 1e-12
+            assert row.moved == (row.word == "undecided" and row.change_p_holm < 0.05)
+    n_moved = sum(row.moved for row in rows if row.deciding)
+    assert n_moved or before * after >= 0
+    for document in (result.to_markdown(), result.to_html()):
+        assert "turned around" not in document
+        assert (f"{n_moved} moved" in document) == (n_moved > 0)
+        assert ("could be chance" in document.partition("From model old")[2]) <= any(
+            row.word == "undecided" and not row.moved for row in rows
+        )

@@ -7,8 +7,9 @@ everything, all are alike. The comparisons of a column and of its copy are one t
 family of the newer one's.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +105,19 @@ def adjust_family(
         n_deciding,
         n_named,
     )
+
+
+def adjust_changes(changes: Sequence[Any]) -> Iterator[tuple[float, float]]:
+    """Yield the adjusted ``p`` and ``change_p`` of changes: over all that decide, of the others over all.
+
+    One that cannot be tested counts with a p-value of 1.
+    """
+    is_deciding = np.array([row.deciding for row in changes], dtype=bool)
+    adjusted = []
+    for name in ("p", "change_p"):
+        p = np.array([getattr(row, name) for row in changes], dtype=float)
+        adjusted += adjust_family([np.where(np.isnan(p), 1.0, p)], [is_deciding]).adjusted
+    return zip(*(p.tolist() for p in adjusted), strict=True)
 
 
 def _flat(tables: Iterable[Floats]) -> Floats:

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from fairbench_cli.audit.compare import references
-from fairbench_cli.audit.compare.family import adjust_family
+from fairbench_cli.audit.compare.family import adjust_changes
 from fairbench_cli.audit.compare.number_estimates import (
     ABSOLUTE_ERROR,
     OUTCOME,
@@ -64,6 +64,10 @@ class NumberChange:
     p, p_holm : float
         Of "both differences are equally far from 0", and adjusted over all changes that decide; NaN where
         nothing is tested.
+    change_p, change_p_holm : float
+        Of "both differences are the same", which `difference_change` is of.
+    moved : bool
+        Whether that is rejected where nothing is decided: neither nearer to 0 nor farther is shown.
     margin, least_change : float
         How large a difference may be, and by how much its size has to move to count.
     word : {"better", "worse", "hardly", "undecided"}
@@ -86,6 +90,9 @@ class NumberChange:
     difference_change: Interval
     p: float
     p_holm: float
+    change_p: float
+    change_p_holm: float
+    moved: bool
     margin: float
     least_change: float
     word: Word
@@ -243,6 +250,9 @@ def _compute_changes(
             difference_change=by_kind["change"][g],
             p=math.nan if reason in UNTESTED else float(p[g]),
             p_holm=math.nan,
+            change_p=math.nan if reason in UNTESTED else float(change.p[g]),
+            change_p_holm=math.nan,
+            moved=False,
             margin=float(margins[g]),
             least_change=LEAST_SHARE * float(margins[g]),
             word="undecided",
@@ -312,21 +322,16 @@ def _mean_changes(
 
 
 def _add_words(changes: Sequence[NumberChange], config: AuditConfig) -> Iterator[NumberChange]:
-    """Yield what is decided: by Holm over all changes that decide, and of the others over all.
-
-    One that cannot be tested counts with a p-value of 1.
-    """
-    p = np.array([1.0 if math.isnan(row.p) else row.p for row in changes])
-    is_deciding = np.array([row.deciding for row in changes], dtype=bool)
-    (adjusted,) = adjust_family([p], [is_deciding]).adjusted
-    for row, p_holm in zip(changes, adjusted.tolist(), strict=True):
+    """Yield what is decided, adjusted by Holm."""
+    for untested, (p_holm, change_p_holm) in zip(changes, adjust_changes(changes), strict=True):
+        row = replace(untested, p_holm=p_holm, change_p_holm=change_p_holm)
         if math.isnan(row.p):
-            yield row
+            yield untested
         elif p_holm < config.alpha:
             word: Word = "better" if is_nearer(row) else "worse"
             moved = abs(abs(row.difference_after.value) - abs(row.difference_before.value))
             if moved < row.least_change:
                 word = "hardly"
-            yield replace(row, p_holm=p_holm, word=word, reason="")
+            yield replace(row, word=word, reason="")
         else:
-            yield replace(row, p_holm=p_holm, reason=row.reason or "chance")
+            yield replace(row, moved=change_p_holm < config.alpha, reason=row.reason or "chance")

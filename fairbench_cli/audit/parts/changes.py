@@ -8,6 +8,7 @@ change is beyond chance: it hardly changed where the distance of the rates moved
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
@@ -22,7 +23,8 @@ from fairbench_cli.audit.compare.clustered_changes import (
     ratio_variances,
 )
 from fairbench_cli.audit.compare.compare_rates import Compared
-from fairbench_cli.audit.compare.family import adjust_family
+from fairbench_cli.audit.compare.family import adjust_changes
+from fairbench_cli.audit.compare.number_changes import NumberChange, is_nearer
 from fairbench_cli.audit.compare.references import (
     REST,
     Ints,
@@ -86,6 +88,11 @@ class Change:
         Of the hypothesis that the ratios are equally far from 1, see `measures.change.same_size_p`, or of a
         rate with a margin that the differences are equally far from 0; and adjusted over all changes that
         decide. NaN where nothing is tested.
+    change_p, change_p_holm : float
+        Of the hypothesis that the ratios, or of a rate with a margin the differences, are the same: that of
+        the interval of the change.
+    moved : bool
+        Whether that is rejected where nothing is decided: neither nearer nor farther is shown.
     tau : float
         NaN of a rate that goes by a margin.
     margin : float or None
@@ -116,6 +123,9 @@ class Change:
     difference_change: Interval
     p: float
     p_holm: float
+    change_p: float
+    change_p_holm: float
+    moved: bool
     tau: float
     margin: float | None
     word: Word
@@ -265,16 +275,13 @@ def _compute_changes(
     fewest = np.minimum(group_changes.fewest, ref.fewest)
     undefined = ~np.isfinite(np.where(by_margin, apart[1] - apart[0], change))
     is_few = (fewest < FEW_OVER) | (moved < FEW_MOVED)
-    if clustered is None:
-        turned = normal_p(divide(change, np.sqrt(spread))) < config.alpha
-    else:
-        turned = t_test_p(divide(change, np.sqrt(spread)), clustered.degrees["change"]) < config.alpha
+    change_p = _changed_p(change, spread, clustered, "change")
+    if clustered is not None:
         is_few = is_few | ~np.isfinite(spread)
     if by_margin.any():
-        has_moved = _changed_p(apart[1] - apart[0], points, clustered) < config.alpha
-        turned = np.where(by_margin, has_moved, turned)
+        change_p = np.where(by_margin, _changed_p(apart[1] - apart[0], points, clustered, "points"), change_p)
         is_few = is_few | (by_margin & ~np.isfinite(points))
-    kinds = [undefined, moved == 0, is_few, p < config.alpha, turned]
+    kinds = [undefined, moved == 0, is_few, p < config.alpha, change_p < config.alpha]
     reasons = np.select(kinds, ["no rows", "same", "few", "", "turned"], "chance").tolist()
     of_rates = _variances_of_rates(joint, names)
     for g, m in np.argwhere(~sides[0].itself).tolist():
@@ -309,6 +316,9 @@ def _compute_changes(
             ),
             p=math.nan if reason in UNTESTED else float(p[g, m]),
             p_holm=math.nan,
+            change_p=math.nan if reason in UNTESTED else float(change_p[g, m]),
+            change_p_holm=math.nan,
+            moved=False,
             tau=tau_of(name, config),
             margin=margin_of(name, config) if config.margin else None,
             word="undecided",
@@ -336,12 +346,14 @@ def _same_difference_p(
     return same_size_p(apart[1] - apart[0], variance, apart[1] + apart[0], total_variance, degrees)
 
 
-def _changed_p(change: Floats, variance: Floats, clustered: ClusteredVariances | None) -> Floats:
-    """Return p-values of "the differences before and after are the same"."""
+def _changed_p(
+    change: Floats, variance: Floats, clustered: ClusteredVariances | None, name: Literal["change", "points"]
+) -> Floats:
+    """Return p-values of "the ratios, or the differences, before and after are the same"."""
     z = divide(change, np.sqrt(variance))
     if clustered is None:
         return normal_p(z)
-    return t_test_p(z, clustered.degrees["points"])
+    return t_test_p(z, clustered.degrees[name])
 
 
 def _variance_of_difference(side: Compared) -> Floats:
@@ -369,24 +381,19 @@ def _reference_changes(sides: TwoSides, names: Sequence[str], reference_indices:
 
 
 def _add_verdicts(changes: Sequence[Change], config: AuditConfig) -> Iterator[Change]:
-    """Yield what is decided: by Holm over all changes that decide, and of the others over all.
-
-    One that cannot be tested counts with a p-value of 1.
-    """
-    p = np.array([1.0 if math.isnan(row.p) else row.p for row in changes])
-    is_deciding = np.array([row.deciding for row in changes], dtype=bool)
-    (adjusted,) = adjust_family([p], [is_deciding]).adjusted
-    for row, p_holm in zip(changes, adjusted.tolist(), strict=True):
+    """Yield what is decided, adjusted by Holm."""
+    for untested, (p_holm, change_p_holm) in zip(changes, adjust_changes(changes), strict=True):
+        row = replace(untested, p_holm=p_holm, change_p_holm=change_p_holm)
         if math.isnan(row.p):
-            yield row
+            yield untested
         elif p_holm < config.alpha:
             word: Word = "better" if _is_more_equal(row) else "worse"
             moved = abs(abs(row.difference_after.value) - abs(row.difference_before.value))
             if moved < config.least_change(row.metric) - TOLERANCE:
                 word = "hardly"
-            yield replace(row, p_holm=p_holm, word=word, reason="")
+            yield replace(row, word=word, reason="")
         else:
-            yield replace(row, p_holm=p_holm, reason=row.reason or "chance")
+            yield replace(row, moved=change_p_holm < config.alpha, reason=row.reason or "chance")
 
 
 def _is_more_equal(row: Change) -> bool:
@@ -504,11 +511,33 @@ REASONS = {
     "no rows": "a rate is 0 or has no rows",
     "few": "too few rows",
     "same": "nothing moved",
-    "turned": "turned around",
+    "turned": "could be chance",
     "chance": "could be chance",
     "": "",
 }
+MOVED = "moved"
 OVERALL = ("accuracy", "selection-rate")  # of all rows, in a sentence
+
+
+def word_of(row: Change | NumberChange) -> str:
+    """Return the word on a disparity: "better", "hardly worse", "moved", "not decided"."""
+    if row.moved:
+        return MOVED
+    if row.word != "hardly":
+        return WORDS[row.word]
+    is_better = _is_more_equal(row) if isinstance(row, Change) else is_nearer(row)
+    return "hardly better" if is_better else "hardly worse"
+
+
+def look_of(row: Change | NumberChange) -> Verdict | None:
+    """Return the verdict that its cell is marked with."""
+    return None if row.moved else LOOKS[row.word]
+
+
+def order_of(row: Change | NumberChange) -> tuple[float, float]:
+    """Return where a change stands: the worse first, then by p."""
+    place = ("worse", "better", "hardly", "undecided").index(row.word) - 0.5 * row.moved
+    return place, 2.0 if math.isnan(row.p) else row.p
 
 
 def change_sections(changes: Changes, report: Report, view: View) -> tuple[Section, ...]:
@@ -534,11 +563,11 @@ def change_sections(changes: Changes, report: Report, view: View) -> tuple[Secti
         change = "the difference after less that before"
     notes = [
         f"better: {closer} than before{equally}, by more than chance. "
-        f"worse: it is farther away. p (Holm): alone, and adjusted for {family}, by which it is decided.",
+        "worse: it is farther away. moved: it is another one by more than chance, and neither is shown.",
         f"change: {change}, with the {percent} interval of this change alone"
-        + (", rows paired." if not report.config.sliced_by else "; the rows of two slices are independent."),
-        f"too few rows: fewer than {FEW_OVER} behind a rate, or fewer than {FEW_MOVED} counted differently. "
-        "turned around: the ratio was on the other side of 1, and about as far.",
+        + (", rows paired." if not report.config.sliced_by else "; the rows of two slices are independent.")
+        + f" p (Holm): of no change, alone, and adjusted for {family}; better and worse go by p of size.",
+        f"too few rows: fewer than {FEW_OVER} behind a rate, or fewer than {FEW_MOVED} counted differently.",
     ]
     if gaps == "ratios or differences":
         notes.append(
@@ -564,7 +593,7 @@ def short_changes(changes: Changes, report: Report) -> Sequence[Section]:
     sections = []
     for before, after in dict.fromkeys((row.before, row.after) for row in changes.changes):
         rows = [row for row in changes.changes if row.deciding and (row.before, row.after) == (before, after)]
-        decided = _worst_groups_first([row for row in rows if row.word != "undecided"])
+        decided = _worst_groups_first([row for row in rows if row.word != "undecided" or row.moved])
         overall = [
             row
             for row in changes.rate_changes
@@ -580,7 +609,7 @@ def short_changes(changes: Changes, report: Report) -> Sequence[Section]:
             "before": lambda row: formatting.number_cell(_gap_before(row).value, digits=2),
             "after": lambda row: formatting.number_cell(_gap_after(row).value, digits=2),
             "change": lambda row: formatting.fine_cell(_gap_change(row), 2),
-            "disparity": lambda row: TableCell(WORDS[row.word], verdict=LOOKS[row.word]),
+            "disparity": lambda row: TableCell(word_of(row), verdict=look_of(row)),
         }
         title = f"From {model_name(before, report)} to {model_name(after, report)}"
         overall_sentences = _describe_overall(overall)
@@ -589,22 +618,20 @@ def short_changes(changes: Changes, report: Report) -> Sequence[Section]:
             gaps = _name_gaps_of_changes(decided)
             sections.append(Section(f"{title}, {gaps}", overall_sentences, (table,)))
         else:
-            sections.append(
-                Section(title, (summarise_counts([row.word for row in rows]), *overall_sentences))
-            )
+            sections.append(Section(title, (summarise_counts(rows), *overall_sentences)))
     return sections
 
 
 def _describe_hardly(report: Report) -> str:
-    """Return the meaning of "hardly changed"."""
+    """Return the meaning of "hardly"."""
     by_metric = dict(report.config.least_change_by_metric)
     least = f"{by_metric.pop(DEFAULT):g}"
     others = [f"{name} {change:g}" for name, change in by_metric.items()]
     if others:
         least += f" ({', '.join(others)})"
     return (
-        "hardly changed: by more than chance, and the measured distance of the two rates by less than "
-        f"{least} (--least-change); neither better nor worse."
+        "hardly better, hardly worse: by more than chance, and the measured distance of the two rates by "
+        f"less than {least} (--least-change); counted as neither."
     )
 
 
@@ -615,7 +642,7 @@ def _pair_section(before: str, after: str, changes: Changes, report: Report, vie
     not_deciding = [row for row in pair_changes if not row.deciding]
     rates = [row for row in changes.rate_changes if (row.before, row.after) == (before, after)]
     overall = [row for row in rates if row.attribute == ALL]
-    decided = _worst_first([row for row in rows if row.word != "undecided"])
+    decided = _worst_first([row for row in rows if row.word != "undecided" or row.moved])
     sentences = [
         _describe_change(row, report) for row in decided[: None if view.max_rows is None else MOST_SENTENCES]
     ]
@@ -645,11 +672,10 @@ def _pair_section(before: str, after: str, changes: Changes, report: Report, vie
         gap = _name_gaps_of_changes(rate_rows[:1]).removesuffix("s")
         title = f"{attribute}: {RATES[metric].label}, {gap} before and after"
         figures.append(Chart(title, _plot_changes(rate_rows)))
-    words = [row.word for row in rows]
-    title = f"From {model_name(before, report)} to {model_name(after, report)}: {describe_outcome(words)}"
+    title = f"From {model_name(before, report)} to {model_name(after, report)}: {describe_outcome(rows)}"
     return Section(
         title,
-        (summarise_counts(words), *sentences, *_describe_overall(overall)),
+        (summarise_counts(rows), *sentences, *_describe_overall(overall)),
         tuple(tables),
         charts=tuple(figures),
     )
@@ -673,54 +699,58 @@ def summarise_changes(changes: Changes, report: Report) -> str:
             where = f"From one {sliced} to the next"
         else:
             where = f"Compared with {model_name(before, report)}"
-    return f"{where}: {describe_outcome([row.word for row in changes.changes if row.deciding])}."
+    return f"{where}: {describe_outcome([row for row in changes.changes if row.deciding])}."
 
 
-def describe_outcome(outcomes: Sequence[Word]) -> str:
+def describe_outcome(rows: Sequence[Change] | Sequence[NumberChange]) -> str:
     """Return how many changes are worse, better, and hardly any: "1 worse, 2 better"."""
-    named: tuple[Word, ...] = ("worse", "better", "hardly")
-    clauses = [f"{outcomes.count(word)} {WORDS[word]}" for word in named if word in outcomes]
-    return ", ".join(clauses) or "nothing decided"
+    outcomes = Counter(MOVED if row.moved else WORDS[row.word] for row in rows)
+    named = (WORDS["worse"], WORDS["better"], WORDS["hardly"], MOVED)
+    return ", ".join(f"{outcomes[word]} {word}" for word in named if outcomes[word]) or "nothing decided"
 
 
-def summarise_counts(outcomes: Sequence[Word]) -> str:
+def summarise_counts(rows: Sequence[Change] | Sequence[NumberChange]) -> str:
     """Return how many disparities became better, worse, or are not decided."""
-    better, worse, hardly, still = (outcomes.count(word) for word in WORDS)
+    outcomes = Counter(MOVED if row.moved else row.word for row in rows)
+    better, worse, hardly, still = (outcomes[word] for word in WORDS)
     verb = "are"
     if still == 1:
         verb = "is"
-    if not better + worse + hardly:
+    if still == len(rows):
         return f"No disparity became larger or smaller by more than chance: {still} {verb} not decided."
     remaining_text = ""
     if hardly:
         remaining_text = f"; {hardly} hardly changed"
+    if outcomes[MOVED]:
+        remaining_text += f"; {outcomes[MOVED]} moved, and larger or smaller is not shown"
     if still:
         remaining_text += f"; {still} {verb} not decided"
-    count_text = f"{len(outcomes)} {'disparity' if len(outcomes) == 1 else 'disparities'}"
+    count_text = f"{len(rows)} {'disparity' if len(rows) == 1 else 'disparities'}"
     return f"Of {count_text} {worse} became larger and {better} smaller by more than chance{remaining_text}."
 
 
 def _describe_change(row: Change, report: Report) -> str:
     """Return the sentence on a disparity's change: who is treated more, or less, equally, and by how much."""
-    comparative = "more" if _is_more_equal(row) else "less"
+    how = f"{'more' if _is_more_equal(row) else 'less'} equally"
     if row.word == "hardly":
-        comparative = f"hardly {comparative}"
+        how = f"hardly {how}"
+    elif row.moved:
+        how = "otherwise"
     who = f"{formatting.format_group(row.group)} ({row.attribute})"
     if report.config.sliced_by:
-        subject = (
-            f"In {model_name(row.after, report)} {who} is treated {comparative} equally than in {row.before}"
-        )
+        subject = f"In {model_name(row.after, report)} {who} is treated {how} than in {row.before}"
     else:
-        subject = f"Model {row.after} treats {who} {comparative} equally than {row.before}"
+        subject = f"Model {row.after} treats {who} {how} than {row.before}"
+    word = f"{word_of(row)}; nearer or farther is not shown" if row.moved else word_of(row)
     if has_margin(row.margin):
-        return f"{subject}: {_describe_difference_change(row, row.margin)}: {WORDS[row.word]}."
+        return f"{subject}: {_describe_difference_change(row, row.margin)}: {word}."
     low, high = (formatting.number(end, 2) for end in (row.ratio_change.low, row.ratio_change.high))
     before, after = (
         formatting.ratio(ratio.value, row.tau, 2) for ratio in (row.ratio_before, row.ratio_after)
     )
     return (
         f"{subject}: {RATES[row.metric].label} ratio to {formatting.format_group(row.reference)} {before} → "
-        f"{after} ({formatting.number(row.ratio_change.value, 2)} times, {low} to {high}): {WORDS[row.word]}."
+        f"{after} ({formatting.number(row.ratio_change.value, 2)} times, {low} to {high}): {word}."
     )
 
 
@@ -761,8 +791,7 @@ def _reference_name(rows: Sequence[Change]) -> str:
 
 
 def _worst_first(rows: Sequence[Change]) -> list[Change]:
-    order = {"worse": 0, "better": 1, "hardly": 2, "undecided": 3}
-    return sorted(rows, key=lambda row: (order[row.word], 2.0 if math.isnan(row.p) else row.p))
+    return sorted(rows, key=order_of)
 
 
 def _worst_groups_first(rows: Sequence[Change]) -> list[Change]:
@@ -771,10 +800,12 @@ def _worst_groups_first(rows: Sequence[Change]) -> list[Change]:
 
 def _describe_reason(row: Change, changes: Changes, report: Report) -> str:
     """Return why a change is not decided; of chance, whether it alone would be."""
+    if row.moved:
+        return ""
     among = ""
-    if row.deciding:
-        among = formatting.among_text(row.p, changes.family, report.config.confidence)
-    return REASONS[row.reason] + (among if row.reason == "chance" else "")
+    if row.deciding and row.reason in ("chance", "turned"):
+        among = formatting.among_text(row.change_p, changes.family, report.config.confidence)
+    return REASONS[row.reason] + among
 
 
 def _brief_table(
@@ -787,9 +818,9 @@ def _brief_table(
         "before": lambda row: formatting.number_cell(_gap_before(row).value),
         "after": lambda row: formatting.number_cell(_gap_after(row).value),
         "change": lambda row: formatting.fine_cell(_gap_change(row), 2),
-        "p (Holm)": lambda row: formatting.both_p_cell(row.p, row.p_holm),
+        "p (Holm)": lambda row: formatting.both_p_cell(row.change_p, row.change_p_holm),
         "disparity": lambda row: TableCell(
-            _describe_reason(row, changes, report) or WORDS[row.word], verdict=LOOKS[row.word]
+            _describe_reason(row, changes, report) or word_of(row), verdict=look_of(row)
         ),
     }
     return view.table(title, columns, rows)
@@ -799,10 +830,8 @@ def _table(title: str, rows: Sequence[Change], changes: Changes, report: Report,
     """Return the changes with all their numbers."""
 
     def word(row: Change) -> TableCell:
-        reason = ""
-        if row.reason:
-            reason = f": {_describe_reason(row, changes, report)}"
-        return TableCell(WORDS[row.word] + reason, verdict=LOOKS[row.word])
+        reason = _describe_reason(row, changes, report)
+        return TableCell(word_of(row) + (reason and f": {reason}"), verdict=look_of(row))
 
     columns: dict[str, Callable[[Change], TableCell]] = {
         "group": lambda row: TableCell(row.group),
@@ -814,8 +843,9 @@ def _table(title: str, rows: Sequence[Change], changes: Changes, report: Report,
         "difference before": lambda row: formatting.fine_cell(row.difference_before),
         "difference after": lambda row: formatting.fine_cell(row.difference_after),
         "change": lambda row: formatting.fine_cell(row.difference_change),
-        "p": lambda row: formatting.p_cell(row.p),
-        "p (Holm)": lambda row: formatting.p_cell(row.p_holm),
+        "p": lambda row: formatting.p_cell(row.change_p),
+        "p (Holm)": lambda row: formatting.p_cell(row.change_p_holm),
+        "p of size (Holm)": lambda row: formatting.p_cell(row.p_holm),
         "disparity": word,
     }
     return table_of(title, columns, rows)
@@ -845,7 +875,7 @@ def _plot_changes(rows: Sequence[Change]) -> str:
     drawn = []
     for row in rows:
         look = LOOKS[row.word] or "undecided"
-        word = WORDS["hardly"] if row.word == "hardly" else SYMBOLS[look]
+        word = word_of(row) if look_of(row) is None else SYMBOLS[look]
         if row.word in ("better", "worse"):
             word += f" {row.word}"
         before = _gap_before(row)

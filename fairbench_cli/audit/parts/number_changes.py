@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 
 from fairbench_cli.audit.compare.number_changes import (
     LEAST_SHARE,
-    NoWord,
     NumberChange,
     NumberChanges,
     decide_changes,
@@ -14,12 +13,14 @@ from fairbench_cli.audit.compare.number_changes import (
 )
 from fairbench_cli.audit.compare.report import ALL, Interval, Report
 from fairbench_cli.audit.parts import formatting
+from fairbench_cli.audit.parts.changes import REASONS as OF_RATES
 from fairbench_cli.audit.parts.changes import (
-    LOOKS,
-    WORDS,
     describe_outcome,
+    look_of,
     model_name,
+    order_of,
     summarise_counts,
+    word_of,
 )
 from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
 from fairbench_cli.audit.parts.numbers import format_interval, format_measure
@@ -33,15 +34,7 @@ from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 
 KEY = "number_changes"
 MOST_SENTENCES = 6  # unless all are asked for
-ORDER = {"worse": 0, "better": 1, "hardly": 2, "undecided": 3}
-REASONS: dict[NoWord, str] = {
-    "no rows": "no rows, or no spread",
-    "few": "too few rows",
-    "same": "nothing moved",
-    "turned": "turned around",
-    "chance": "could be chance",
-    "": "",
-}
+REASONS = OF_RATES | {"no rows": "no rows, or no spread"}
 PAIRED_MEASURES = ("mae", "mean")  # of everybody, in a sentence
 
 
@@ -59,7 +52,7 @@ def summarise_changes(changes: NumberChanges, report: Report) -> str:
     where = f"From {model_name(before, report)} to {model_name(after, report)}"
     if further_pairs:
         where = f"Compared with {model_name(before, report)}"
-    return f"{where}: {describe_outcome([row.word for row in changes.changes if row.deciding])}."
+    return f"{where}: {describe_outcome([row for row in changes.changes if row.deciding])}."
 
 
 def describe_change(row: NumberChange, report: Report) -> str:
@@ -72,15 +65,19 @@ def describe_change(row: NumberChange, report: Report) -> str:
         moved = "narrows"
     if row.word == "hardly":
         moved = f"hardly {moved}"
+    differences = [row.difference_before.value, row.difference_after.value]
+    if row.moved:
+        moved = "moves"
+    else:
+        differences = list(map(abs, differences))
     digits = _digits_after(row.after, report)
-    before = format_measure(row.metric, abs(row.difference_before.value), digits)
-    after = format_measure(row.metric, abs(row.difference_after.value), digits)
+    before, after = (format_measure(row.metric, difference, digits) for difference in differences)
     change = format_measure(row.metric, row.difference_change.value, digits)
     limits = _limits_text(row.metric, row.difference_change, digits)
     return (
         f"From {row.before} to {model_name(row.after, report)} the gap in {label} between {group} and "
         f"{reference} ({row.attribute}) {moved} from {before} to {after}; the difference changes by "
-        f"{change}{limits}: {WORDS[row.word]}."
+        f"{change}{limits}: {word_of(row)}{'; nearer or farther is not shown' if row.moved else ''}."
     )
 
 
@@ -125,7 +122,7 @@ def describe_first(changes: NumberChanges, report: Report) -> str:
     rows = [row for row in changes.changes if row.deciding and row.word in ("worse", "better")]
     if not rows:
         return ""
-    return describe_change(min(rows, key=_order_of), report)
+    return describe_change(min(rows, key=order_of), report)
 
 
 def change_sections(changes: NumberChanges, report: Report, view: View) -> tuple[Section, ...]:
@@ -137,15 +134,13 @@ def change_sections(changes: NumberChanges, report: Report, view: View) -> tuple
     percent = f"{100 * report.config.confidence:g} %"
     notes = [
         "better: the difference of the group's mean from its reference's is nearer to 0 than before, by more "
-        "than chance. worse: it is farther. p (Holm): alone, and adjusted for "
-        f"{format_count(changes.family, 'comparison')}, by which it is decided.",
-        f"change: the difference after less that before, with its {percent} interval, rows paired.",
-        f"hardly changed: by more than chance, and the size of the difference by less than {LEAST_SHARE:g} "
-        "of the margin; neither better nor worse.",
+        "than chance. worse: it is farther. moved: it is another one, and neither is shown.",
+        f"change: the difference after less that before, with its {percent} interval, rows paired. p (Holm): "
+        f"of no change, alone, and adjusted for {format_count(changes.family, 'comparison')}.",
+        "hardly better, hardly worse: by more than chance, and the size of the difference by less than "
+        f"{LEAST_SHARE:g} of the margin; counted as neither.",
     ]
     reasons = {row.reason for row in changes.changes}
-    if "turned" in reasons:
-        notes.append("turned around: the difference was on the other side of 0, and about as far.")
     if "few" in reasons:
         notes.append("too few rows: those of the group, or of its reference, are worth fewer than 30.")
     if report.config.has_gate:
@@ -158,7 +153,7 @@ def _pair_section(before: str, after: str, changes: NumberChanges, report: Repor
     rows = [row for row in changes.changes if (row.before, row.after) == (before, after)]
     deciding = [row for row in rows if row.deciding]
     digits = _digits_after(after, report)
-    decided = sorted((row for row in deciding if row.word != "undecided"), key=_order_of)
+    decided = sorted((row for row in deciding if row.word != "undecided" or row.moved), key=order_of)
     most = None if view.max_rows is None else MOST_SENTENCES
     sentences = [describe_change(row, report) for row in decided[:most]]
     n_more = len(decided) - len(sentences)
@@ -170,17 +165,12 @@ def _pair_section(before: str, after: str, changes: NumberChanges, report: Repor
         tables.append(_table(title, of_attribute, digits, view))
     if not view.brief:
         tables.append(_means_table(before, after, changes, digits, view))
-    outcomes = [row.word for row in deciding]
-    title = f"From {model_name(before, report)} to {model_name(after, report)}: {describe_outcome(outcomes)}"
+    title = f"From {model_name(before, report)} to {model_name(after, report)}: {describe_outcome(deciding)}"
     return Section(
         title,
-        (summarise_counts(outcomes), *sentences, *_describe_all(changes, before, after, digits)),
+        (summarise_counts(deciding), *sentences, *_describe_all(changes, before, after, digits)),
         tuple(tables),
     )
-
-
-def _order_of(row: NumberChange) -> tuple[float, ...]:
-    return ORDER[row.word], 2.0 if math.isnan(row.p) else row.p
 
 
 def _cell(metric: str, estimate: Interval, digits: int) -> TableCell:
@@ -193,7 +183,7 @@ def _number_cell(metric: str, value: float, digits: int) -> TableCell:
 
 
 def _word_cell(row: NumberChange) -> TableCell:
-    return TableCell(WORDS[row.word], REASONS[row.reason], verdict=LOOKS[row.word])
+    return TableCell(word_of(row), "" if row.moved else REASONS[row.reason], verdict=look_of(row))
 
 
 def _table(title: str, rows: Sequence[NumberChange], digits: int, view: View) -> TextTable:
@@ -203,13 +193,13 @@ def _table(title: str, rows: Sequence[NumberChange], digits: int, view: View) ->
         "before": lambda row: _cell(row.metric, row.difference_before, digits),
         "after": lambda row: _cell(row.metric, row.difference_after, digits),
         "change": lambda row: _cell(row.metric, row.difference_change, digits),
-        "p (Holm)": lambda row: formatting.both_p_cell(row.p, row.p_holm),
+        "p (Holm)": lambda row: formatting.both_p_cell(row.change_p, row.change_p_holm),
         "gap": _word_cell,
     }
     if view.brief:
         columns["before"] = lambda row: _number_cell(row.metric, row.difference_before.value, digits)
         columns["after"] = lambda row: _number_cell(row.metric, row.difference_after.value, digits)
-    ordered = keep_together(sorted(rows, key=_order_of), lambda row: row.group)
+    ordered = keep_together(sorted(rows, key=order_of), lambda row: row.group)
     return view.table(title, columns, ordered)
 
 
@@ -255,7 +245,7 @@ def _short_table(rows: Sequence[NumberChange], digits: int) -> TextTable:
         "change": lambda row: _cell(row.metric, row.difference_change, digits),
         "gap": _word_cell,
     }
-    ordered = keep_together(sorted(rows, key=_order_of), lambda row: (row.attribute, row.group))
+    ordered = keep_together(sorted(rows, key=order_of), lambda row: (row.attribute, row.group))
     return SHORT.table("", columns, ordered)
 
 
