@@ -202,7 +202,7 @@
     };
   }
   function upright(kind, x) {
-    return x === null ? "" : `<line class="${kind}" x1="${short(x)}%" x2="${short(x)}%" y2="100%"/>`;
+    return x === null ? "" : `<line class="${kind}" x1="${short(x)}%" x2="${short(x)}%" y1="-125%" y2="100%"/>`;
   }
   function drawRow(
     { name, form, tooltip, cells, note = "", middle = null, low = null, high = null, base = null },
@@ -210,7 +210,10 @@
   ) {
     let marks = upright("zero", ideal) + upright("base", base);
     if (low !== null && high !== null) {
-      marks += `<line class="ci ${form}" x1="${short(low)}%" x2="${short(high)}%" y1="50%" y2="50%"/>`;
+      // The ends stick out of a mark that is wider than its interval.
+      const line = (x1, x2, y1, y2) =>
+        `<line class="ci ${form}" x1="${short(x1)}%" x2="${short(x2)}%" y1="${y1}%" y2="${y2}%"/>`;
+      marks += line(low, high, 50, 50) + line(low, low, 5, 95) + line(high, high, 5, 95);
     }
     if (middle !== null) {
       const title = `<title>${escaped(tooltip)}</title>`;
@@ -218,9 +221,12 @@
       marks += `<svg x="${short(middle)}%" y="50%" overflow="visible">${mark}</svg>`;
     }
     const svg = `<svg role="img" aria-label="${escaped(tooltip)}" width="100%" height="24">${marks}</svg>`;
-    const numbers = cells.map(([text, finePrint]) => `<td class="n">${withFinePrint(text, finePrint)}</td>`);
+    const numbers = cells.map(
+      ([text, finePrint]) => `<td class="n" rowspan="2">${withFinePrint(text, finePrint)}</td>`,
+    );
     const look = form === "known" ? ' class="aside"' : "";
-    return `<tr${look}><th scope="row">${withFinePrint(name, note)}</th><td class="plot">${svg}</td>${numbers.join("")}</tr>`;
+    const head = `<th scope="row"><span>${withFinePrint(name, note)}</span></th>`;
+    return `<tr${look}>${head}${numbers.join("")}</tr><tr><td class="plot">${svg}</td></tr>`;
   }
   // All techniques of a panel on a metric at a β, against one of them.
   function drawForest(panel, m, base, beta) {
@@ -244,14 +250,14 @@
       const text = written(scale, value).replace(/\.?0+$/, "");
       return `<text class="tick" x="${short(percentOfAxis(scale, value))}%" y="50%" text-anchor="middle">${text}</text>`;
     });
-    const hasLongWord = rows.some(({ name }) => name.split(/[ -]/).some((word) => word.length > 13));
+    const isFew = panel.technique_names.length < 4;
     return [
       worldLine(panel, beta),
-      `<table class="forest${hasLongWord ? " long" : ""}"><caption class="unseen">${escaped(title)}</caption>`,
-      `<colgroup>${"<col>".repeat(2 + heads.length)}</colgroup>`,
-      `<thead><tr><th scope="col" colspan="2">${escaped(nameWithUnit(scale))}</th>${headCells}</tr></thead>`,
+      `<table class="forest${isFew ? " few" : ""}"><caption class="unseen">${escaped(title)}</caption>`,
+      `<colgroup>${"<col>".repeat(1 + heads.length)}</colgroup>`,
+      `<thead><tr><th scope="col">${escaped(nameWithUnit(scale))}</th>${headCells}</tr></thead>`,
       `<tbody>${rows.map((row) => drawRow(row, ideal)).join("")}</tbody>`,
-      `<tfoot aria-hidden="true"><tr><td></td><td class="plot"><svg>${ticks.join("")}</svg></td>`,
+      `<tfoot aria-hidden="true"><tr><td class="plot"><svg>${ticks.join("")}</svg></td>`,
       `<td colspan="${heads.length}"></td></tr></tfoot></table>`,
     ].join("");
   }

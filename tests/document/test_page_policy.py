@@ -179,6 +179,16 @@ def test_labels_below_a_forest_stand_where_their_values_are(documents, browser_p
     assert np.ptp(steps) < 0.05
     row = forest.locator("td.plot").first.bounding_box()
     assert all(row["x"] - 1 <= place <= row["x"] + row["width"] + 1 for place in places)
+    # A name stands above its row, from where the row starts; few techniques have the whole width.
+    name = forest.locator("tbody th").first.bounding_box()
+    assert name["y"] + name["height"] <= row["y"] + 1
+    assert abs(name["x"] - row["x"]) <= 1
+    is_few = "few" in forest.get_attribute("class").split()
+    card = browser_page.locator(".tiles > section", has=forest).first.bounding_box()
+    main = browser_page.locator("main").bounding_box()
+    assert (card["width"] > 0.9 * main["width"]) == is_few
+    ends = [line.bounding_box()["height"] for line in forest.locator("line.ci").all()]
+    assert max(ends) > max(mark.bounding_box()["height"] for mark in forest.locator(".mark").all())
 
 
 def test_a_served_page_works_under_the_policy_of_its_server(documents, browser_page):
