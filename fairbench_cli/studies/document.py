@@ -34,8 +34,12 @@ RULES: dict[Rule, str] = {
 }
 MOST_FORESTS = 12
 NOT_SHOWN = (
-    "Not decided is not the same: a difference may be there that these repeats cannot show. Better and worse "
-    "are at 5 %; after Holm's adjustment a wrong word among all of them has a chance of 5 % at most."
+    "Not decided is not the same: a difference may be there that these repeats cannot show. After Holm's "
+    "adjustment a wrong better or worse has a chance of 5 % at most, and a wrong same another 5 %, over "
+)
+STEADY = (
+    " What is near a value is judged by the distance in each repeat: of two equal mean gaps on both sides of "
+    "0 the steadier one is better."
 )
 
 
@@ -61,9 +65,11 @@ def study_document(name: str, comparisons: StudyComparisons, over_data_sets: pd.
     facts = (
         pairing_sentence(comparisons),
         capitalise(comparisons.design.meaning),
-        f"Better is: {sides}. Holm's adjustment is over {family}.",
+        f"Better is: {sides}. Holm's adjustment is over {family}.{STEADY if 'near' in sides else ''}",
     )
-    sections = [Section("By each rule", tables=(_rules_table(comparisons),), notes=(NOT_SHOWN,))]
+    sections = [
+        Section("By each rule", tables=(_rules_table(comparisons),), notes=(f"{NOT_SHOWN}{family}.",))
+    ]
     for title, column in (("Techniques", "technique"), ("Metrics", "metric"), ("Data sets", "data")):
         if column in frame and frame[column].nunique() > 1:
             sentence = "Better / worse, in % of n comparisons."

@@ -231,11 +231,12 @@ def judge(
     """Compare every technique of a table with the plain model of the same cell, repeat by repeat.
 
     The frame has the columns that say which cell, ``technique``, ``metric``; ``n`` repeats, ``mean`` and
-    ``baseline_mean``; ``difference``, technique − baseline, with ``low`` and ``high`` (95 %, each by itself);
-    ``distance_difference`` with limits, the same of distances to what is best, so that negative is better;
-    its ``p``, ``p_holm`` and ``correlation``; and a verdict of `WORDS` by each rule: ``means`` (any
-    difference), ``test`` (p < .05), ``holm`` (the same after Holm's adjustment over the family), and if asked
-    for ``mann_whitney`` (p < .05 of Mann and Whitney's test, which takes splits for independent).
+    ``baseline_mean``; ``difference``, technique − baseline, with ``low`` and ``high`` (95 %, each by itself)
+    and ``difference_p``; ``distance_difference`` with limits, the same of distances to what is best, so that
+    negative is better; its ``p``, ``p_holm`` and ``correlation``; and a verdict of `WORDS` by each rule:
+    ``means`` (any difference), ``test`` (p < .05), ``holm`` (the same after Holm's adjustment over the
+    family), and if asked for ``mann_whitney`` (p < .05 of Mann and Whitney's test, which takes splits for
+    independent).
     "Same" is shown by two one-sided t-tests to differ by less than the margin; by means, it is equal.
 
     Parameters
@@ -296,6 +297,7 @@ def judge(
         "distance_high": of_distances.high,
         "p": of_distances.p,
         "p_holm": p_holm,
+        "difference_p": of_values.p,
         "correlation": _correlations(values, baseline_values),
         "means": mean_words,
         "test": _words(change, of_distances.p, p_same),

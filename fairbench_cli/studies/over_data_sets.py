@@ -96,7 +96,8 @@ def frame_over_data_sets(comparisons: StudyComparisons) -> pd.DataFrame:
     ``data_sets`` distances are averaged over its other cells, repeat by repeat, and tested as the design
     says; ``change``, ``low`` and ``high`` are those of their common mean (negative is better),
     ``better_next``, ``same_next`` and ``worse_next`` chances of a change of more than the margin, or less, in
-    the next one. Empty with fewer than `MIN_DATA_SETS`, where nothing varies, and without an ideal.
+    the next one. Empty with fewer than `MIN_DATA_SETS`, where nothing varies, without an ideal, and of one
+    test set with other seeds, which speaks of no other data set.
     """
     rows = []
     data_sets = None
@@ -129,6 +130,8 @@ def _common_change(
     is_tested = ~np.isnan(test.p)
     n_data_sets = int(is_tested.sum())
     columns: dict[str, float] = {"data_sets": n_data_sets}
+    if comparisons.design.kind == "seeds":
+        return columns
     margin = comparisons.margins[index[0]]
     errors = test.error[is_tested]
     if n_data_sets < MIN_DATA_SETS or (errors <= EQUAL).any() or np.isnan(margin):

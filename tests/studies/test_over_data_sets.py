@@ -59,3 +59,23 @@ def test_wins_and_losses_are_those_of_the_comparisons():
     few = fb.compare(study(data=("a", "b")), "fresh").over_data_sets
     assert "change" not in few
     assert (few["data_sets"] == 2).all()
+
+
+def test_seeds_speak_of_no_other_data_set_and_both_families_are_said():
+    result = fb.compare(study(), "seeds")
+    assert "change" not in result.over_data_sets
+    text = result.to_markdown()
+    assert "Nothing can be said of other rows" in text
+    assert "next" not in text.split()
+    assert "another data set" not in text
+    for design, family in (("seeds", "metric"), ("fresh", "all")):
+        text = fb.compare(study(), design, family=family).to_markdown()
+        over = {"all": "all comparisons", "metric": "the techniques of a cell and metric"}[family]
+        assert f"of 5 % at most, and a wrong same another 5 %, over {over}." in text
+        assert "the steadier one is better" in text
+
+
+def test_each_p_is_of_the_interval_that_its_column_names():
+    frame = fb.compare(study(), "fresh").to_pandas()
+    for p, low, high in (("difference_p", "low", "high"), ("p", "distance_low", "distance_high")):
+        assert ((frame[p] < 0.05) == ((frame[low] > 0) | (frame[high] < 0))).all()

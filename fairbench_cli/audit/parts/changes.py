@@ -525,8 +525,11 @@ def word_of(row: Change | NumberChange) -> str:
         return MOVED
     if row.word != "hardly":
         return WORDS[row.word]
-    is_better = _is_more_equal(row) if isinstance(row, Change) else is_nearer(row)
-    return "hardly better" if is_better else "hardly worse"
+    if (isinstance(row, Change) and _is_more_equal(row)) or (
+        isinstance(row, NumberChange) and is_nearer(row)
+    ):
+        return "hardly better"
+    return "hardly worse"
 
 
 def look_of(row: Change | NumberChange) -> Verdict | None:
@@ -741,7 +744,9 @@ def _describe_change(row: Change, report: Report) -> str:
         subject = f"In {model_name(row.after, report)} {who} is treated {how} than in {row.before}"
     else:
         subject = f"Model {row.after} treats {who} {how} than {row.before}"
-    word = f"{word_of(row)}; nearer or farther is not shown" if row.moved else word_of(row)
+    word = word_of(row)
+    if row.moved:
+        word += "; nearer or farther is not shown"
     if has_margin(row.margin):
         return f"{subject}: {_describe_difference_change(row, row.margin)}: {word}."
     low, high = (formatting.number(end, 2) for end in (row.ratio_change.low, row.ratio_change.high))

@@ -698,8 +698,10 @@ def _chance(run: RunResults, answer: RunAnswer, *, brief: bool) -> str:
     if len(answer.blocks) > FEW and plan.config.family == "metric":
         caveat = f" Of {len(answer.blocks)} of these one in twenty may show what is not there."
     margin = wording_of(answer.metric, answer.margin).margin_text
-    negligible = f" or shown to be less than {margin}" if margin else ""
-    same = f" The same: the change is shown to be less than {margin}." if margin else ""
+    negligible = same = ""
+    if margin:
+        negligible = f" or shown to be less than {margin}"
+        same = f" The same: the change is shown to be less than {margin}."
     return (
         "Narrows, widens, turns round (the gap is then the other way): shown beyond chance, for other "
         "training sets and other test rows too, at 5 % after Holm's adjustment over all "

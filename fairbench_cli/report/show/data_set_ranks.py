@@ -44,7 +44,7 @@ def _title(group: RankedGroup) -> str:
 
 
 def _table(group: RankedGroup) -> TextTable:
-    """Return the wins, ties and losses of each technique, and its mean ranks with their intervals."""
+    """Return the wins, ties and losses of each technique, and its mean ranks with what tells two apart."""
     heads = ["technique"]
     keys = ["technique"]
     for metric in group.ranks:
@@ -55,10 +55,9 @@ def _table(group: RankedGroup) -> TextTable:
         cells = [TableCell(group.techniques[i].technique)]
         for metric, ranks in group.ranks.items():
             record = group.records[metric][i]
-            low, high = ranks.limits
             cells.append(TableCell(f"{record.wins}–{record.ties}–{record.losses}", value=record.wins))
-            interval = f"[{low[i]:.1f}, {high[i]:.1f}]"
-            cells.append(TableCell(f"{ranks.mean[i]:.1f}", interval, value=float(ranks.mean[i])))
+            reach = f"±{ranks.critical_difference / 2:.1f}"
+            cells.append(TableCell(f"{ranks.mean[i]:.1f}", reach, value=float(ranks.mean[i])))
         rows.append(tuple(cells))
     return TextTable("", tuple(heads), tuple(rows), words=1, keys=tuple(keys))
 
@@ -72,8 +71,9 @@ def _captions(run: RunResults) -> tuple[str, ...]:
         "or worse, for other training and test rows too (5 %, Holm's adjustment over all pairs of a data "
         "set); tied: neither is shown.",
         "Mean rank: 1 for the technique that is nearest to the metric's ideal on a data set, on average over "
-        "these; two whose intervals do not overlap differ at 5 % over all pairs (Nemenyi's test, by ranks "
-        "dealt at random within data sets: Demšar 2006).",
+        "these. ± is no 95 % interval: two that are farther apart than both together differ at 5 % over all "
+        "pairs (Nemenyi's test, by ranks dealt at random within data sets: Demšar 2006). Ranks are joint: "
+        "who else runs may turn what is said of two.",
     ]
     for group in groups:
         of_group = f" of {_title(group)}" if len(groups) > 1 else ""
@@ -96,14 +96,14 @@ def _p_text(p: float) -> str:
 
 
 def draw_ranks(group: RankedGroup, metric: str) -> str:
-    """Return a picture of mean ranks with their intervals, the best on top."""
+    """Return a picture of mean ranks with what tells two apart, the best on top."""
     ranks = group.ranks[metric]
     low, high = ranks.limits
     axis = Axis(1.0, float(len(group.techniques)))
     rows = []
     for i in sorted(range(len(group.techniques)), key=lambda i: float(ranks.mean[i])):
         name = group.techniques[i].technique
-        text = f"{ranks.mean[i]:.1f} [{low[i]:.1f}, {high[i]:.1f}]"
+        text = f"{ranks.mean[i]:.1f} ±{ranks.critical_difference / 2:.1f}"
         marks = [
             charts.whisker(axis, float(low[i]), float(high[i]), f"{name}: {text}"),
             charts.dot(axis, float(ranks.mean[i]), "undecided", f"{name}: {text}"),

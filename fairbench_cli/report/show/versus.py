@@ -171,11 +171,12 @@ def _find_outcome(finding: TechniqueFinding, gap: Record, ideal: float) -> Outco
     if gap["kind"] == "same":
         return "same gap"
     if gap["population_verdict"] not in ("better", "worse"):
-        return "another gap" if gap["population_verdict"] == MOVED else "not shown"
-    is_smaller = gap["population_verdict"] == "better"
+        outcomes: tuple[Outcome, Outcome] = ("not shown", "another gap")
+        return outcomes[gap["population_verdict"] == MOVED]
+    outcomes = ("larger gap", "smaller gap")
     if is_trivial(gap, {"mean": finding.value.mean}, ideal):
-        return "hardly smaller" if is_smaller else "hardly larger"
-    return "smaller gap" if is_smaller else "larger gap"
+        outcomes = ("hardly larger", "hardly smaller")
+    return outcomes[gap["population_verdict"] == "better"]
 
 
 def headline_of(name: str, comparisons: Sequence[TechniqueComparison], answer: RunAnswer) -> str:
