@@ -37,6 +37,7 @@ FORMS = {  # what a metric is: points or times, of which rate, and of whom again
     "phi": ("number", 1, 0),
 }
 N = r"(\d+(?:\.\d+)?)"
+LIMIT = r"a measured (?P<noun>narrowing|gap) below (?P<low>[\d.]+)(?: to (?P<high>[\d.]+))?(?: points)? could not be"
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -180,14 +181,16 @@ class Answer:
         """Check headline, small tables and sections."""
         parts = re.split(r"\n\n(?=## )", self.text)
         head = parts[0].split("\n\n")
-        sections = parts[1:]
+        sections = [part for part in parts[1:] if not part.startswith("## Why believe it?")]
         sections[-1:] = [sections[-1].split("\n\n* ")[0]] if sections else []
         self.note("number of sections", len(sections), len(self.blocks))
         for block, section in zip(self.blocks, sections, strict=True):
             self._section(block, section)
         self._small_tables(head[2:])
-        headline = head[1].strip("*")
-        assert len(re.sub(r" \([0-9 to]+ of \d+ repeats\)", "", headline).split()) <= 25, headline
+        headline, detail = re.fullmatch(r"\*\*(.*?)\*\* ?(.*)", head[1]).groups()
+        short = re.sub(r" \([0-9 to]+ of \d+ repeats\)", "", headline).replace("β = ", "")
+        assert len(short.split()) <= 32, headline
+        self._detail(detail)
         self._headline(headline)
         return self
 
@@ -363,6 +366,48 @@ class Answer:
                 if front:
                     self.note(f"{where}, {technique}: front", setting.narrows(technique), True)
 
+    def _main_settings(self) -> dict[str, list["Setting"]]:
+        """Return the setting of each block that is spoken of first, by data set."""
+        main: dict[str, list[Setting]] = {}
+        for block in self.blocks:
+            settings = self.settings(block)
+            main.setdefault(block["dataset"], []).append(settings[_main(settings)])
+        return main
+
+    def _limit(self, match: re.Match, settings: list["Setting"]) -> None:
+        """Check below which size nothing could have been shown."""
+        said = [float(end) for end in (match["low"], match["high"] or match["low"])]
+        for setting in settings:
+            known = setting.limits(match["noun"])
+            self.note(f"headline: {match[0]}", known is None or said in known, True)
+
+    def _detail(self, text: str) -> None:
+        """Check the rule by which a headline names techniques, their intervals, and what could not be shown."""
+        main = self._main_settings()
+        sets = "|".join(map(re.escape, sorted(main, key=len, reverse=True)))
+        place = rf"(?:{sets})(?: \([^()]*\))?"
+
+        def limit(match: re.Match) -> None:
+            named = re.findall(rf"({sets})(?: \([^()]*\))?", match["places"])
+            some = [one for name in named for one in main[name] if one.limits(match["noun"]) is not None]
+            self._limit(match, some if len(some) == len(named) else [])
+
+        text = self.eat(
+            text, rf"On (?P<places>{place}(?:, {place})*(?: and {place})?) {LIMIT} shown\.", limit
+        )
+        number = r"[−+]?\d+\.\d+"
+
+        def interval(match: re.Match) -> None:
+            known = [one.choice() for one in main[match["set"]]]
+            self.note(f"headline: {match[0]}", any(one in (None, match["numbers"]) for one in known), True)
+
+        text = self.eat(
+            text,
+            rf"(?P<set>{sets})(?: \([^()]*\))? (?P<numbers>{number} \[{number}, {number}\])[,.]",
+            interval,
+        )
+        self.leftover(text.replace("95 %", ""), "headline")
+
     def _headline(self, text: str) -> None:
         """Check the sentence that answers the run: each clause of it, and that nothing is left over."""
         done = self.results[~self.results["status"].isin(["failed", "killed", "overtime", "memory"])]
@@ -398,21 +443,27 @@ class Answer:
 
         text = self.eat(
             text,
-            r"In (\d+) of (\d+) settings a technique narrows the gap beyond chance(?:, most often (.*?) \((\d+)\))?\.",
+            r"In (\d+) of (\d+) settings(?: run \(of \d+\))? on .*? a technique narrows the gap beyond chance"
+            r"(?:, most often (.*?) \((\d+)\))?\.",
             counted,
         )
         text = self.eat(
-            text, r"No technique is shown to narrow the gap, in any of (\d+) settings\.",
+            text, r"No technique is shown to narrow the gap, in any of (\d+) settings(?: run \(of \d+\))? on .*\.",
             lambda match: self.note("headline: none", (int(match[1]), 0), (len(tried), len(narrowed))),
         )  # fmt: skip
         text = self.eat(
             text, r"No model without a technique gave a value, so nothing can be said of techniques\.",
             lambda _: self.note("headline: nothing", len(tried), 0),
         )  # fmt: skip
-        main = {}
-        for block in self.blocks:
-            settings = self.settings(block)
-            main.setdefault(block["dataset"], []).append(settings[_main(settings)])
+        main = self._main_settings()
+        every_main = [one for own in main.values() for one in own]
+        text = self.eat(text, rf" \({LIMIT}\)", lambda match: self._limit(match, every_main))
+        beta = re.match(r"At β = ([\d.]+) ", text)
+        if text.strip():
+            known = {one.beta for one in every_main}
+            above = len(known) == 1 and any(one.beta for one in every)
+            self.note("headline: β", beta and float(beta[1]), known.pop() if above else None)
+        text = text.removeprefix(beta[0] if beta else "")
         n_named = 0
         for clause in filter(None, text.strip().rstrip(".").split("; ")):
             n_named += self._headline_clause(clause, main)
@@ -428,7 +479,7 @@ class Answer:
         if match and not re.search(r" (?:cuts|narrows) the gap .*from ", clause):
             named = re.findall(rf"({sets})(?: \([^()]*\))?", match["places"])
             said = re.sub(r"the gap between .*? and .*?(?= round$|$)", "the gap", match["rest"])
-            said = re.sub("nothing is shown( to help)?$", "nothing is shown to narrow the gap", said)
+            said = re.sub("nothing is shown ?$", "nothing is shown to narrow the gap", said.strip())
             for name in named:
                 self.note(f"headline: {said}", said in {one.nothing() for one in main[name]}, True)
             return len(named)
@@ -771,6 +822,8 @@ class Setting:
         if label.lower() not in names or not self.narrows(names[label.lower()]):
             return False
         label = names[label.lower()]
+        if label != self.leader:
+            return False
         answer, one = self.answer, self.known[label]
         plain = self.known.get(f"none{' + s' * bool(one['key'][2])}", self.plain)
         before = plain["value"]
@@ -801,6 +854,61 @@ class Setting:
             return cost == f" and {'costs' if verdict == 'worse' else 'gains'} {size} points of accuracy"
         same = row["population_p_same"] < 0.05
         return cost == (" at the same accuracy" if same else " at no cost in accuracy that is shown")
+
+    @property
+    def leader(self) -> str:
+        """Who leaves the smallest gap of those that narrow it."""
+        ideal = 1 if self.answer.form == "times" else self.answer.shift
+        able = [name for name in self.names if self.narrows(name)]
+        return min(able, key=lambda name: abs(self.known[name]["value"] - ideal), default="")
+
+    def choice(self) -> str | None:
+        """Return the leader's change with its interval for the choice; None where rows are shared."""
+        row = self.row(self.leader, self.answer.metric)
+        if row["population_basis"] not in ("fresh test rows", "random splits"):
+            return None
+        count = sum(name in self.known for name in self.names)
+        quantiles = stats.t.isf([0.025 / count, 0.025], row["n"] - 1)
+        factor = quantiles[0] / quantiles[1]
+        unit, digits = {"points": (100, 1), "times": (1, 2), "number": (1, 3)}[self.answer.form]
+        mean = row["difference"]
+        ends = (mean + factor * (row[f"population_{end}"] - mean) for end in ("low", "high"))
+        low, high = (minus(unit * end, digits) for end in ends)
+        return f"{minus(unit * mean, digits, '+')} [{low}, {high}]"
+
+    def limits(self, noun: str) -> list[list[float]] | None:
+        """Return the least sizes that could be shown, rounded down; None where test rows are shared.
+
+        By Holm's rule the level is divided by the tests of the family that do not reject.
+        """
+        answer = self.answer
+        if answer.source != "data" and answer.test != "network":
+            return None
+        ideal = 1.0 if answer.form == "times" else float(answer.shift)
+        base = np.abs(self.plain["values"] - ideal)
+        if noun == "gap":
+            p = np.array(list(self.tested().values()))
+            apart = [self.plain["values"]]
+        else:
+            family = answer.paired[answer.paired["metric"] == answer.metric]
+            family = family[(family[BLOCK] == [self.block[name] for name in BLOCK]).all(axis=1)]
+            p = family["population_p_holm"].dropna().to_numpy()
+            able = [name for name in self.names if self.kind(name) in ("not shown", "moved")]
+            apart = [np.abs(self.known[name]["values"] - ideal) - base for name in able]
+        level, sizes = 0.025 / max((p >= 0.05).sum(), 1), []
+        for one in apart:
+            error = one.std(ddof=1) * math.sqrt(1 / len(one) + answer.ratio)
+            sizes.append(stats.t.isf(level, len(one) - 1) * error)
+        unit, digits = {"points": (100, 1), "times": (1, 2), "number": (1, 3)}[answer.form]
+        near = []
+        for slip in (-1e-9, 1e-9):
+            near.append(
+                [
+                    math.floor((unit * size + slip) * 10**digits) / 10**digits
+                    for size in (min(sizes), max(sizes))
+                ]
+            )
+        return near
 
     def plain_result(self, label: str) -> str:
         """Return what is said of a model without a technique: whether it has a gap that is shown."""

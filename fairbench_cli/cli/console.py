@@ -1,5 +1,6 @@
 """How things look: results to stdout, talk to stderr, no colour in a pipe; a document on a console."""
 
+import shlex
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -139,6 +140,9 @@ def print_report(written: "WrittenReport", *, tables: bool, folder: Path, time: 
     if time:
         took = f" ({time})"
     talk(f"{folder / page}: the page; next to it {', '.join(other_files)}{took}")
+    if written.own_technique:
+        command = shlex.join(["fairbench", "report", str(folder), "--versus", written.own_technique])
+        talk(f"yours against each of the others: {command}")
 
 
 def print_tables(documents: Iterable[Document]) -> None:

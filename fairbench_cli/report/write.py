@@ -18,8 +18,9 @@ from fairbench_cli.experiment.journal.folder import read_repeats, refuse_lost, u
 from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.measures.registry import METRICS
+from fairbench_cli.report.ledger.answer import answer_of
 from fairbench_cli.report.ledger.journal_arrays import WORLD_COLUMNS
-from fairbench_cli.report.ledger.paired_differences import VERSUS
+from fairbench_cli.report.ledger.paired_differences import SENSITIVITY, VERSUS
 from fairbench_cli.report.ledger.predictions import write_predictions
 from fairbench_cli.report.ledger.results import RunResults, run_results
 from fairbench_cli.report.page import run_page
@@ -38,11 +39,15 @@ OLD_NUMBERS = "numbers.tex"
 
 @dataclass(frozen=True)
 class WrittenReport:
-    """What a report shows: the answer in few lines, the tables that are asked for, and names of its files."""
+    """What a report shows: the answer in few lines, the tables that are asked for, and names of its files.
+
+    ``own_technique`` is somebody's own, which the others can be compared with; empty without one.
+    """
 
     answer: Document
     tables: tuple[Document, ...]
     files: tuple[str, ...]
+    own_technique: str
 
 
 Compared = Callable[[RunPlan, Records], Section | None]
@@ -147,7 +152,10 @@ def write_report(
             names.append("figures/")
         if has_predictions:
             names.append("predictions/")
-        return WrittenReport(answer_document(run, brief=True), tuple(shown_tables), tuple(names))
+        own_technique = answer_of(run).own_technique
+        return WrittenReport(
+            answer_document(run, brief=True), tuple(shown_tables), tuple(names), own_technique
+        )
 
 
 def comma_separated(frame: pd.DataFrame, plan: RunPlan) -> str:
@@ -170,6 +178,7 @@ def comma_separated(frame: pd.DataFrame, plan: RunPlan) -> str:
         frame = frame.drop(columns=list(columns), errors="ignore")
         for name, values in reversed(columns.items()):
             frame.insert(index, name, values)
+    frame = frame.drop(columns=SENSITIVITY, errors="ignore")
     text: str = frame.to_csv(index=False, lineterminator="\n")
     return text
 

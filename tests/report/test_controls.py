@@ -27,11 +27,11 @@ def frame_of(
 
 def test_the_sentence_of_a_quickstart():
     words = ["better"] + ["not shown"] * 15 + ["same"] * 2
-    planted = frame_of(["shown"] * 8 + ["not shown"], "planted effect")
+    planted = frame_of(["shown"] * 8 + ["not shown"], "planted effect")  # says nothing of techniques
     rates = compute_rates([pd.concat([frame_of(words), planted])])
     assert " ".join(describe_rates(rates)) == (
         "Of 18 comparisons of models that differ by chance alone 1 was called different (5.6 %; 95 % "
-        "interval 0.6 to 37 %). A planted change of 2 points was shown in 8 of 9."
+        "interval 0.6 to 37 %)."
     )
 
 
@@ -39,7 +39,7 @@ def test_what_cannot_be_compared_is_no_comparison():
     rates = compute_rates([frame_of(["constant", "no value", "untested", "worse", "not shown"])])
     assert (rates.n_compared, rates.n_different) == (2, 1)
     empty = compute_rates([frame_of([])])
-    assert (empty.n_compared, empty.n_planted) == (0, 0)
+    assert empty.n_compared == 0
     assert not empty.fails
     assert describe_rates(empty) == ["No control could be tested: that takes two repeats with a value."]
 
@@ -103,8 +103,8 @@ def test_placebos_are_told_apart_from_false_findings():
 
 
 def test_shares_are_written_as_short_as_they_can_be():
-    assert "(0 %; 95 % interval 0 to 35 %)" in describe_rates(ControlRates(14, 0, 0.0, 0.354, 0, 0))[0]
-    assert "none were" in describe_rates(ControlRates(14, 0, 0.0, 0.354, 0, 0))[0]
+    assert "(0 %; 95 % interval 0 to 35 %)" in describe_rates(ControlRates(14, 0, 0.0, 0.354))[0]
+    assert "none were" in describe_rates(ControlRates(14, 0, 0.0, 0.354))[0]
 
 
 def test_two_runs_are_added_up_where_they_are_compared(tmp_path):

@@ -15,7 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.base.safe_text import join_names
+from fairbench_cli.base.plugins import KNOWN_PACKAGES, is_plugin
+from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.experiment.config.config import POINT, attribute_names, margin_of
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
@@ -47,7 +48,7 @@ from fairbench_cli.report.ledger.journal_arrays import (
     is_baseline,
     mean_and_interval,
 )
-from fairbench_cli.report.ledger.paired_differences import APART, LEVEL
+from fairbench_cli.report.ledger.paired_differences import LEVEL, SENSITIVITY
 from fairbench_cli.report.ledger.results import RunResults, compute_label_metric
 from fairbench_cli.report.ledger.run_ledger import (
     LOST,
@@ -58,6 +59,7 @@ from fairbench_cli.report.ledger.run_ledger import (
     Record,
     run_ledger,
 )
+from fairbench_cli.report.ledger.sensitivity import Sensitivity
 from fairbench_cli.report.ledger.shares import shares_frame
 
 MOST_NAMED = 6  # levels of a group
@@ -67,9 +69,7 @@ SEEN = CELL_COLUMNS.index("include_protected")
 INTERVENTION = CELL_COLUMNS.index("intervention")
 
 Outcome = Literal[
-    "best",
-    "front",
-    "several",
+    "narrowed",
     "overshoots",
     "hardly",
     "nothing shown",
@@ -80,12 +80,10 @@ Outcome = Literal[
 ]
 """The finding on a setting as a whole.
 
-best: a technique narrows the gap, and is shown to be ahead of any other that does. front: several narrow
-it; which one is best is a matter of what accuracy is worth. several: several narrow it; one has both means
-ahead of theirs, but is not shown to be ahead. overshoots: none narrows it without turning it round. hardly:
-some are shown to narrow it, but hardly. nothing shown: none is shown to. no gap shown: the same, and the
-baseline has no gap shown. untested: of one repeat, or of such a metric, nothing can be said of the
-population. no baseline: there is no model without a technique. no value: it gave none.
+narrowed: a technique narrows the gap. overshoots: none narrows it without turning it round. hardly: some are
+shown to narrow it, but hardly. nothing shown: none is shown to. no gap shown: the same, and the baseline has
+no gap shown. untested: of one repeat, or of such a metric, nothing can be said of the population. no
+baseline: there is no model without a technique. no value: it gave none.
 """
 
 
@@ -131,8 +129,6 @@ class TechniqueFinding:
     is_significant, is_near_ideal : bool
         Whether the value is shown to be off the metric's ideal, and whether it is shown to be less than its
         margin from it.
-    dominated_by : tuple of str
-        The techniques, constant ones aside, that are shown to be better on both metrics.
     is_on_front : bool
         Whether no technique is ahead of it on both means, and it is not constant.
     shortfalls : tuple of Shortfall
@@ -142,6 +138,8 @@ class TechniqueFinding:
         missing.
     shares : dict
         Its row of `shares_frame`: the share of people accepted and the levels of the attribute.
+    sensitivity : Sensitivity
+        What could have been shown of its change; of a plain model of its own gap.
     """
 
     technique: str
@@ -164,11 +162,11 @@ class TechniqueFinding:
     is_trivial: bool
     is_significant: bool
     is_near_ideal: bool
-    dominated_by: tuple[str, ...]
     is_on_front: bool
     shortfalls: tuple[Shortfall, ...]
     contrast: Contrast | Literal[""]
     shares: Record
+    sensitivity: Sensitivity
 
     def number(self, key: str) -> Estimate:
         """Return its number in a column; NaN where the run has no such column."""
@@ -208,6 +206,12 @@ class TechniqueFinding:
     def intervention(self) -> str:
         """Its name in results."""
         return str(self.key[INTERVENTION])
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is somebody's own code: no technique of fairbench, and none of a library."""
+        root = self.intervention.partition(".")[0]
+        return is_plugin(self.intervention) and root not in {"sklearn", *KNOWN_PACKAGES}
 
     @property
     def is_constant(self) -> bool:
@@ -278,8 +282,8 @@ class RunSetting:
     outcome : str
         An `Outcome`.
     leading : tuple of str
-        The techniques that the outcome is about: the best, those on the front, those that are ahead, by the
-        remaining gap; or those that overshoot.
+        The techniques that the outcome is about: those that narrow the gap, the one that leaves the smallest
+        first, which sentences name; or those that overshoot.
     trained_on_truth : TechniqueFinding or None
         The model that was trained without the bias (`TRAINED_ON_TRUTH`), which is no technique; of two
         the one that sees as much as the plain model.
@@ -356,6 +360,17 @@ class RunSetting:
         """Return the finding of a technique; `KeyError` when there is none."""
         return {finding.technique: finding for finding in self.findings}[technique]
 
+    @property
+    def techniques(self) -> list[TechniqueFinding]:
+        """The findings without those of plain models."""
+        return [finding for finding in self.findings if not finding.is_baseline]
+
+    def restrict(self, metric: Metric, *, is_own: bool) -> "RunSetting":
+        """Return the setting with somebody's own techniques alone or without these, and plain models."""
+        findings = [finding for finding in self.findings if finding.is_baseline or finding.is_own == is_own]
+        outcome, leading = _find_outcome(self.baseline, findings, metric)
+        return replace(self, findings=tuple(findings), outcome=outcome, leading=leading)
+
 
 @dataclass(frozen=True)
 class RunAnswer:
@@ -377,6 +392,8 @@ class RunAnswer:
         How many repeats there are, where some cell lacks one; else empty.
     not_run : str
         The line on the cells that have not been run, which no setting has but where none has a result.
+    n_planned : int
+        How many settings there are, with those that have not been run.
     """
 
     metric: Metric
@@ -386,11 +403,21 @@ class RunAnswer:
     margin: float | None = POINT
     repeats: str = ""
     not_run: str = ""
+    n_planned: int = 0
 
     @property
     def blocks(self) -> list[list[RunSetting]]:
         """The settings, those together that differ in β alone."""
         return list(group_by(self.settings, lambda setting: setting.block_key).values())
+
+    @property
+    def own_technique(self) -> str:
+        """The first technique that is somebody's own code, where there are others; else empty."""
+        for setting in self.settings:
+            own_findings = [finding for finding in setting.techniques if finding.is_own]
+            if 0 < len(own_findings) < len(setting.techniques):
+                return own_findings[0].technique
+        return ""
 
     @property
     def has_betas(self) -> bool:
@@ -480,18 +507,20 @@ def answer_of(run: RunResults) -> RunAnswer:
         margin=margin_of(metric, run.plan.config.margin),
         repeats=run.repeats_done("repeat") if run.lacks_repeats else "",
         not_run=_describe_unrun(run, cells_run) if with_results else "",
+        n_planned=len(settings),
     )
 
 
 def _describe_unrun(run: RunResults, cells_run: set[CellKey]) -> str:
-    """Return in a line how many cells of each data set have not been run; empty where all have."""
-    clauses = []
-    for dataset, cells in group_by(run.plan.cells, lambda cell: cell["dataset"]).items():
-        n_unrun = sum(cell_key(cell) not in cells_run for cell in cells)
-        if n_unrun:
-            n_of_all = f"all {len(cells)}" if n_unrun == len(cells) else f"{n_unrun} of {len(cells)}"
-            clauses.append(f"{n_of_all} cells on {read_display_names(run.plan.config).dataset(dataset)}")
-    return f"Not run yet: {join_names(clauses)}." if clauses else ""
+    """Return in a line how many cells have not been run, and of which data sets; empty where all have."""
+    unrun = [cell for cell in run.plan.cells if cell_key(cell) not in cells_run]
+    if not unrun:
+        return ""
+    datasets = list(dict.fromkeys(cell["dataset"] for cell in unrun))
+    place = read_display_names(run.plan.config).dataset(datasets[0])
+    if len(datasets) > 1:
+        place = format_count(len(datasets), "data set")
+    return f"Not run yet: {len(unrun)} of {len(run.plan.cells)} cells on {place}."
 
 
 @dataclass(frozen=True)
@@ -536,13 +565,10 @@ def _find_settings(
         findings = [_find_technique(context, cell, compared) for cell in setting_cells]
         baseline = next((finding for finding in findings if finding.is_baseline), None)
         trained_on_truth = _select_trained_on_truth(findings, baseline)
-        constant = {finding.technique for finding in findings if finding.is_constant}
         techniques = []
         for finding in findings:
             if finding is not baseline and finding.intervention != TRAINED_ON_TRUTH:
-                # A constant model is no reason against a technique: nobody would use it.
-                dominated_by = tuple(name for name in finding.dominated_by if name not in constant)
-                techniques.append(replace(finding, dominated_by=dominated_by))
+                techniques.append(finding)
         outcome, leading = _find_outcome(baseline, techniques, context.metric)
         # 2. Compute the metric of the labels themselves.
         label_gap = np.nan
@@ -623,13 +649,13 @@ def _find_technique(context: _Context, cell: Mapping[str, Any], compared: str) -
     no_value_reason = ""
     if not n:
         no_value_reason = why_no_value([status for status in statuses if status])
-    # 3. Call the techniques that dominate it as tables do: the frame has their labels.
-    aliases = context.display_names.techniques
-    dominating = front.get("population_clearly_dominated_by", "").split(APART)
+    is_plain = is_baseline(cell["intervention"], cell["parameters"])
+    tested = (change, technique)[is_plain]
+    sensitivity = Sensitivity(**{name: tested[name] for name in SENSITIVITY if name in tested})
     return TechniqueFinding(
         technique=context.display_names.technique(*(cell[column] for column in TECHNIQUE)),
         key=key,
-        is_baseline=is_baseline(cell["intervention"], cell["parameters"]),
+        is_baseline=is_plain,
         n_repeats=context.n_repeats,
         n=n,
         kind=change.get("kind") or _classify_uncompared(technique),
@@ -647,11 +673,11 @@ def _find_technique(context: _Context, cell: Mapping[str, Any], compared: str) -
         is_trivial=is_trivial(change, technique, context.metric.ideal or 0.0),
         is_significant=technique.get("side", 0) in (1, -1),
         is_near_ideal=technique.get("p_same", np.nan) < LEVEL,
-        dominated_by=tuple(aliases.get(label, label) for label in dominating if label),
         is_on_front=bool(front.get("front", False)),
         shortfalls=ledger.shortfalls.get(row, ()),
         contrast=contrast.get("contrast", ""),
         shares=context.shares.get((key, compared), NO_RECORD),
+        sensitivity=sensitivity,
     )
 
 
@@ -706,16 +732,10 @@ def _find_outcome(
         if baseline.is_significant:
             return "nothing shown", ()
         return "no gap shown", ()
-    # 3. Choose among those that do.
+    # 3. Of those that do, the smallest gap left comes first.
     ideal = metric.ideal or 0.0
     narrowing.sort(key=lambda finding: abs(finding.value.mean - ideal))
-    ahead = [finding for finding in narrowing if not finding.dominated_by] or narrowing
-    on_front = [finding for finding in ahead if finding.is_on_front]
-    if len(ahead) == 1:
-        return "best", (ahead[0].technique,)
-    if len(on_front) > 1:
-        return "front", tuple(finding.technique for finding in on_front)
-    return "several", tuple(finding.technique for finding in ahead)
+    return "narrowed", tuple(finding.technique for finding in narrowing)
 
 
 def groups_in_words(protected: ProtectedAttributes, compared: str) -> tuple[str, str]:

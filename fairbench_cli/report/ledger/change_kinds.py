@@ -55,7 +55,8 @@ def technique_frame(results: Results) -> pd.DataFrame:
     the metric's ideal, and ``side``, the sign of mean − ideal (0 where no difference is shown, NaN without a
     test); ``p_same``, of the test that it is the metric's margin or more from the ideal; ``accepts_nobody``
     and ``accepts_everybody``, the number of repeats in which the cell's models do so, and ``constant``,
-    whether there is one. The index is that of the results' rows.
+    whether there is one; last what the first test could have shown (`Sensitivity`). The index is that of the
+    results' rows.
     """
     # 1. The values of each row less the ideal, against nothing; without an ideal the values themselves.
     has_ideal = ~np.isnan(results.ideals)
@@ -71,7 +72,8 @@ def technique_frame(results: Results) -> pd.DataFrame:
     rows = results.rows[ROW_COLUMNS]
     families = find_families(rows, BLOCK + ["metric"], results.family)
     p = np.where(has_ideal, tests.p, np.nan)
-    p_holm = adjust_families(p, families)["p_holm"]
+    adjusted = adjust_families(p, families)
+    p_holm = adjusted["p_holm"]
     p = np.where(has_ideal, population_tests.p_within(results.margins_by_row, indices), np.nan)
     p_same = adjust_families(p, families)["p_holm"]
     # 3. The frame, on the metric's scale again.
@@ -88,6 +90,9 @@ def technique_frame(results: Results) -> pd.DataFrame:
         accepts_nobody=n_nobody,
         accepts_everybody=n_everybody,
         constant=n_nobody + n_everybody > 0,
+        standard_error=tests.error,
+        freedom=tests.freedom,
+        n_open=adjusted["n_open"],
     )
 
 

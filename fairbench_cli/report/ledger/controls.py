@@ -391,7 +391,7 @@ def _decide_otherwise(record: Repeat, counts: Counts, decide: Any) -> Repeat:
 
 @dataclass(frozen=True)
 class ControlRates:
-    """How often twins were called different, and planted effects were shown.
+    """How often twins were called different.
 
     Parameters
     ----------
@@ -399,16 +399,12 @@ class ControlRates:
         Comparisons of twins, and those that a word called different.
     low, high : float
         The 95 % interval of the share; NaN without comparisons.
-    n_planted, n_shown : int
-        Planted effects that were tested, and that were shown.
     """
 
     n_compared: int
     n_different: int
     low: float
     high: float
-    n_planted: int
-    n_shown: int
 
     @property
     def share(self) -> float:
@@ -431,10 +427,9 @@ def compute_rates(frames: Sequence[pd.DataFrame]) -> ControlRates:
     """
     frames_by_run = [frame.assign(run=i) for i, frame in enumerate(frames) if len(frame)]
     if not frames_by_run:
-        return ControlRates(0, 0, np.nan, np.nan, 0, 0)
+        return ControlRates(0, 0, np.nan, np.nan)
     joined = pd.concat(frames_by_run, ignore_index=True)
     joined = joined[~joined.duplicated([name for name in COLUMNS if name != "attribute"])]
-    planted = joined[joined["control"] == PLANTED_EFFECT]
     twins = joined[joined["control"].isin([NOISE_TWINS, BOOTSTRAP_TWINS]) & joined["word"].isin(COMPARED)]
     units = twins.groupby(["run", "dataset", "attribute", "control"], sort=False)["word"]
     n_by_unit = units.size().to_numpy()
@@ -445,8 +440,6 @@ def compute_rates(frames: Sequence[pd.DataFrame]) -> ControlRates:
         n_different=int(different_by_unit.sum()),
         low=low,
         high=high,
-        n_planted=int(planted["word"].isin([SHOWN, NOT_SHOWN]).sum()),
-        n_shown=int((planted["word"] == SHOWN).sum()),
     )
 
 

@@ -22,6 +22,8 @@ from fairbench_cli.report.ledger.population_tests import compute_population_test
 from fairbench_cli.report.ledger.results import COMPARED, ROW_COLUMNS, Results, RunResults
 
 LEVEL = 0.05
+SENSITIVITY = ["standard_error", "freedom", "n_open"]
+"""The columns of frames, and of no file, that say what a test could have shown."""
 IDENTICAL = "same"
 NO_DIFFERENCE = "no difference"
 MOVED = "moved"
@@ -244,7 +246,13 @@ def differences_frame(
         numbers[f"{prefix}distance_p_holm"] = np.where(has_ideal, adjusted["p_holm"], np.nan)
         numbers[f"{prefix}tests"] = adjusted["tests"]
         numbers[f"{prefix}verdict"] = np.where(is_same_by_design, IDENTICAL, verdicts).tolist()
-    # 4. The opposite question, and what the answers for the population rest on.
+    # 4. What the last of these, of the population, could have shown (`Sensitivity`).
+    numbers |= {
+        "standard_error": np.where(has_ideal, test.error[1], test.error[0]),
+        "freedom": test.freedom[1],
+    }
+    numbers["n_open"] = adjusted["n_open"]
+    # 5. The opposite question, and what the answers for the population rest on.
     values_alone = np.arange(len(distinct))
     margins = results.margins_by_row[our_rows]
     p_same = tests.p_within(margins, values_alone)[index]
@@ -336,13 +344,19 @@ def find_families(rows: pd.DataFrame, together: Sequence[str], family: Family = 
 
 
 def adjust_families(p: Floats, families: Sequence[Rows]) -> dict[str, Any]:
-    """Return Holm's adjustment of p within each family, and the number of the family's tests."""
+    """Return Holm's adjustment of p within each family, and the number of the family's tests.
+
+    ``n_open`` is by how many the level is divided for each: those that do not reject, and itself.
+    """
     p_holm = np.full(len(p), np.nan)
     n_tests = np.zeros(len(p), dtype=int)
+    n_open = np.zeros(len(p), dtype=int)
     for family in families:
         p_holm[family] = holm(p[family])
         n_tests[family] = np.count_nonzero(~np.isnan(p[family]))
-    return {"p_holm": p_holm, "tests": n_tests}
+        is_rejected = p_holm[family] < LEVEL
+        n_open[family] = n_tests[family] - is_rejected.sum() + is_rejected
+    return {"p_holm": p_holm, "tests": n_tests, "n_open": n_open}
 
 
 def verdict_words(change: Floats, p: Floats, up: Any, down: Any, neither: Any) -> list[str]:

@@ -17,6 +17,7 @@ from fairbench_cli.report.ledger.paired_differences import (
     BASELINE_ROW,
     NO_DIFFERENCE,
     PARETO_METRICS,
+    SENSITIVITY,
     VERSUS,
     Baseline,
     find_baseline,
@@ -46,7 +47,7 @@ RULES_CAPTION = "Without training: " + "; ".join(f"{rule}: {text}" for rule, tex
 def paired_of_metrics(run: RunResults) -> pd.DataFrame:
     """Return paired.csv: the differences to none in the metrics of the config."""
     paired = run_paired_frame(run)
-    return paired[paired["metric"].isin(run.plan.config.at_hand)]
+    return paired[paired["metric"].isin(run.plan.config.at_hand)].drop(columns=SENSITIVITY)
 
 
 def paired_table(name: str, run: RunResults) -> Document:

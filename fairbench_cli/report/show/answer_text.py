@@ -6,7 +6,6 @@ narrowed by next to nothing is "hardly" narrowed. Where there are many settings,
 """
 
 import math
-import re
 import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -44,14 +43,15 @@ from fairbench_cli.report.show.metric_wording import MOST_NAMES, MetricWording, 
 from fairbench_cli.report.show.scores_text import describe_scores
 from fairbench_cli.report.show.shares_text import describe_shares, share_columns
 
-MOST_WORDS = 25  # of the headline
+MOST_WORDS = 32  # of the headline
 FEW = 4  # blocks of settings that a headline speaks of one by one
 # of an answer on a console
 MOST_LINES = 30
 WIDTH = 80
 MOST_ROWS = 60  # of the small tables in a file
 MOST_HEADS = 12  # of a full table
-NARROWED = ("best", "front", "several")
+CHOICE = "Named: the smallest gap left of those shown to narrow it; 95 % intervals that allow for the choice"
+POWER_SIZE = 0.02  # of the change of which it is said how often it would be shown
 
 SummaryBlock = tuple[str, list[tuple[TableCell, ...]]]
 """A caption, and a row for each technique."""
@@ -67,15 +67,19 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
     """
     answer = answer_of(run)
     wording = wording_of(answer.metric, answer.margin)
-    headline = Answer(Statement(headline_of(answer, wording)))
+    headline = Answer(headline_of(answer, wording))
     main_settings = [main_setting(settings) for settings in answer.blocks]
     run_lines = describe_shares(main_settings, partial(place_of, answer=answer), brief=brief)
-    run_lines += describe_ranks(run, brief=brief) + describe_controls(run, brief=brief)
     run_lines += describe_scores(run)
+    if brief:
+        run_lines += describe_controls(run, brief=True)
+    else:
+        run_lines += describe_ranks(run)
     notes = notes_of(answer, run, run_lines, brief=brief)
     heads = summary_heads(answer)
     if brief:
-        room = MOST_LINES - 6 - _count_lines([headline.headline.text, *notes])  # heads, blank lines, files
+        above = headline.headline.text, headline.headline.detail
+        room = MOST_LINES - 6 - _count_lines([*above, *notes])  # heads, blank lines, files
         blocks = summary_blocks(answer, wording, room)
         rows = [(TableCell(caption), *row) for caption, block in blocks for row in block]
         table = TextTable("", ("", *heads), tuple(rows), led=True)
@@ -87,6 +91,8 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
     sections = [Section("", (), tuple(tables), omitted)]
     for settings in answer.blocks:
         sections.append(_section(settings, answer, wording))
+    if reasons := describe_reasons(run):
+        sections.append(Section("Why believe it?", tuple(reasons)))
     return Document(run.plan.config.name, headline, (), tuple(sections), notes)
 
 
@@ -110,28 +116,39 @@ def _count_lines(texts: Iterable[str]) -> int:
 # The headline ----------------------------------------------------------------------------------------------
 
 
-def headline_of(answer: RunAnswer, wording: MetricWording) -> str:
+def headline_of(answer: RunAnswer, wording: MetricWording) -> Statement:
     """Return the answer to a run in a sentence of at most `MOST_WORDS` words, unless names are long.
 
-    Where a cell lacks repeats, it says how many there are.
+    Where a cell lacks repeats, it says how many there are. What follows on it says by which rule techniques
+    are named, with their intervals, and how large what is not shown would have had to be.
     """
-    if answer.repeats:
-        return f"{headline_of(replace(answer, repeats=''), wording)[:-1]} ({answer.repeats})."
+    sentences = _counted(answer)
+    named: list[str] = []
+    main_settings = [main_setting(settings) for settings in answer.blocks]
     if answer.labels == "recorded":
         start = "On recorded labels, not on true ones: "
-        return first_short([f"{start}{text[:1].lower()}{text[1:]}" for text in _counted(answer)])
-    if answer.has_worlds:
-        return first_short(answer_worlds.headlines(answer))
-    sentences: list[str] = []
-    main_settings = [main_setting(settings) for settings in answer.blocks]
-    if len(main_settings) <= FEW:
-        sentences += _named(main_settings, answer, wording)
-    return first_short([*sentences, *_counted(answer)])
+        sentences = [f"{start}{text[:1].lower()}{text[1:]}" for text in sentences]
+    elif answer.has_worlds:
+        sentences = answer_worlds.headlines(answer)
+    elif len(main_settings) <= FEW:
+        named = list(_named(main_settings, answer, wording))
+    text = first_short([*named, *sentences])
+    detail = ""
+    if text in named:
+        detail = _describe_choice(main_settings, answer, wording, text)
+    if answer.repeats:
+        text = f"{text[:-1]} ({answer.repeats})."
+    return Statement(text, detail=detail)
 
 
 def first_short(sentences: Sequence[str]) -> str:
     """Return the first sentence that is short enough, else the last one."""
-    return next((text for text in sentences if len(text.split()) <= MOST_WORDS), sentences[-1])
+    return next((text for text in sentences if _count_words(text) <= MOST_WORDS), sentences[-1])
+
+
+def _count_words(text: str) -> int:
+    """Count the words of a sentence, of which "β = 1" is one."""
+    return len(text.replace("β = ", "β").split())
 
 
 def capitalise(text: str) -> str:
@@ -144,65 +161,148 @@ def capitalise(text: str) -> str:
 def _named(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWording) -> Iterator[str]:
     """Yield sentences that name who narrows the gap and where, the longest first.
 
-    "massaging cuts the gap between women and men on adult from 16 to 3 points and costs 0.7 points of
-    accuracy; on compas nothing is shown to help"
+    "At β = 0.5 massaging cuts the gap between women and men on adult from 16 to 3 points and costs 0.7 points
+    of accuracy; on compas nothing is shown". Somebody's own techniques come first.
     """
-    narrowed = [setting for setting in settings if setting.outcome in NARROWED]
-    others = [setting for setting in settings if setting.outcome not in NARROWED]
-    # 1. Where no technique does.
-    clauses_without = []
-    for clause, same in group_by(others, partial(_clause_without, is_first=not narrowed)).items():
-        clauses_without.append(f"on {join_places(same, answer)} {clause}")
-    # 2. The groups, where all are the same ones.
+    beginning = ""
+    betas = {setting.beta for setting in settings}
+    if answer.has_betas and len(betas) == 1:
+        beginning = f"at β = {betas.pop():g} "
     people = ""
-    groups = {(setting.deprived, setting.favoured) for setting in narrowed or settings}
+    groups = {(setting.deprived, setting.favoured) for setting in settings}
     if len(groups) == 1:
-        deprived, favoured = groups.pop()
-        people = f" between {deprived} and {favoured}"
-    if not narrowed:
-        yield _sentence([clause.replace("the gap", f"the gap{people}") for clause in clauses_without])
-        yield _sentence(clauses_without)
-        return
-    # 3. Who does: one technique for all, where it leads in all.
-    chosen = _best_over(narrowed, wording)
-    for cost, with_people in product(("clause", "number", ""), (people, "")):
-        clauses: list[str] = []
-        last_technique = ""
-        n_costs = 0
-        for setting in narrowed:
-            best = setting.finding(chosen if chosen in setting.leading else setting.leading[0])
-            words = [_from_to(setting, best, wording)]
-            if cost == "clause":
-                words[0] += _cost(best)
-            elif cost == "number":
-                number = _shown_cost(best, is_first=not n_costs)
-                n_costs += bool(number)
-                words[0] += number
-            if len(settings) > 1:
-                words.insert(0, f"on {place_of(setting, answer)}")
-            if not clauses:
-                words.insert(0, f"{best.technique} {wording.verb} the gap{with_people}")
-            elif best.technique != last_technique:
-                words.insert(0, best.technique)
-            clauses.append(" ".join(words))
-            last_technique = best.technique
-        if cost != "number":
-            yield _sentence([", ".join(clauses), *clauses_without])
-        elif n_costs:
-            without = [clause.replace(" is shown to help", " is shown") for clause in clauses_without]
-            yield _sentence([re.sub(r" points( \([−+])", r"\1", ", ".join(clauses)), *without])
-    yield _sentence([f"a technique narrows the gap on {join_places(narrowed, answer)}", *clauses_without])
+        people = " between {} and {}".format(*groups.pop())
+    limit = _describe_limit(settings[0], wording)
+    own_settings, usual_settings = _split_own(settings, answer)
+    for form, with_people in product(("clause", "number", "bare", "names"), (people, "")):
+        gap = f"the gap{with_people}"
+        clauses = []
+        if own_settings:
+            clauses = _clauses(own_settings, answer, wording, form, gap)
+        if usual_settings:
+            is_first = not any(setting.outcome == "narrowed" for setting in own_settings)
+            usual_clauses = _clauses(usual_settings, answer, wording, form, gap, is_first=is_first)
+            if own_settings:
+                usual_clauses[0] = f"of the usual ones {usual_clauses[0]}"
+            clauses += usual_clauses
+        if limit and form == "clause" and len(clauses) == len(settings) == 1:
+            yield _sentence([f"{beginning}{clauses[0]} ({limit} could not be)"])
+        yield _sentence([f"{beginning}{clauses[0]}", *clauses[1:]])
 
 
-def _best_over(settings: Sequence[RunSetting], wording: MetricWording) -> str:
-    """Return the technique that takes most of the gap away, over the settings in which it leads."""
-    shares: defaultdict[str, float] = defaultdict(float)
-    for setting in settings:
-        for technique in setting.leading:
+def _split_own(
+    settings: Sequence[RunSetting], answer: RunAnswer
+) -> tuple[list[RunSetting], list[RunSetting]]:
+    """Return settings with somebody's own techniques alone, where there are some, and with the others."""
+    own_settings = [setting.restrict(answer.metric, is_own=True) for setting in settings]
+    own_settings = [setting for setting in own_settings if setting.techniques]
+    usual_settings = [setting.restrict(answer.metric, is_own=False) for setting in settings]
+    return own_settings, [setting for setting in usual_settings if setting.techniques or not own_settings]
+
+
+def _clauses(
+    settings: Sequence[RunSetting],
+    answer: RunAnswer,
+    wording: MetricWording,
+    form: str,
+    gap: str,
+    *,
+    is_first: bool = True,
+) -> list[str]:
+    """Return the clauses on settings: who narrows the gap, which leaves the smallest, and where none does.
+
+    Parameters
+    ----------
+    form : {"clause", "number", "bare", "names"}
+        With the cost in accuracy as a clause, as a number or without it, or without any number.
+    gap : str
+        "the gap between women and men", which the first clause has.
+    is_first : bool
+        Whether no technique was said to narrow it before.
+    """
+    # 1. Who does, and at what cost.
+    narrowed = [setting for setting in settings if setting.outcome == "narrowed"]
+    clauses: list[str] = []
+    for technique, led in group_by(narrowed, lambda setting: setting.leading[0]).items():
+        subject = technique
+        if is_first:
+            subject += f" {'narrows' if form == 'names' else wording.verb} {gap}"
+            is_first = False
+        if form == "names":
+            clauses.append(f"{subject} on {join_places(led, answer)}")
+            continue
+        for setting in led:
             best = setting.finding(technique)
-            before = best.value.mean - best.change.mean
-            shares[technique] += 1 - wording.distance(best.value.mean) / wording.distance(before)
-    return max(shares, key=lambda technique: shares[technique])
+            cost = {"clause": _cost(best), "number": _shown_cost(best)}.get(form, "")
+            change = f"on {place_of(setting, answer)} {_from_to(setting, best, wording)}{cost}"
+            clauses.append(f"{subject} {change}".lstrip())
+            subject = ""
+    clauses = list(filter(None, [", ".join(clauses)]))
+    # 2. Where no technique does.
+    unchanged = [setting for setting in settings if setting.outcome != "narrowed"]
+    for clause, alike in group_by(unchanged, partial(_clause_without, is_first=is_first)).items():
+        clauses.append(f"on {join_places(alike, answer)} {clause}")
+    if is_first:
+        return [clause.replace("the gap", gap) for clause in clauses]
+    return clauses
+
+
+def _describe_limit(setting: RunSetting, wording: MetricWording) -> str:
+    """Return below which size nothing could be shown: "a measured narrowing below 1.9 to 3.4 points"."""
+    noun = "narrowing"
+    if setting.outcome == "nothing shown":
+        tested = [finding for finding in setting.techniques if finding.kind in ("not shown", "moved")]
+        own_names = [finding.technique for finding in tested if finding.is_own]
+        if own_names:
+            noun += f" by {join_names(own_names, MOST_NAMES)}"
+    elif setting.outcome == "no gap shown" and setting.baseline is not None:
+        noun = "gap"
+        tested = [setting.baseline]
+    else:
+        return ""
+    scale = 10**wording.digits
+    sizes = [finding.sensitivity.least for finding in tested if finding.sensitivity.is_known]
+    if not sizes or (wording.is_reversed and wording.form == "times"):
+        return ""
+    # Rounded down: nothing below it is shown.
+    ends = [math.floor(scale * wording.told_change(size)) / scale for size in (min(sizes), max(sizes))]
+    span = " to ".join(dict.fromkeys(f"{end:g}" for end in ends))
+    return f"a measured {noun} below {span}{wording.unit.removesuffix(' times')}"
+
+
+def _describe_choice(
+    settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWording, headline: str
+) -> str:
+    """Return how a headline chooses whom it names, the intervals, and what could not have been shown."""
+    own_settings, usual_settings = _split_own(settings, answer)
+    rule = "With its 95 % interval"
+    changes = []
+    for setting in own_settings + usual_settings:
+        if setting.outcome == "narrowed":
+            best = setting.finding(setting.leading[0])
+            n_choices = sum(finding.n > 0 for finding in setting.techniques)
+            if n_choices > 1:
+                rule = CHOICE
+            cell = column_cell(CHANGE_COLUMN, _widen(best, n_choices), wording)
+            changes.append(f"{place_of(setting, answer)} {cell.full_text}")
+            if own_settings:
+                changes[-1] = f"{best.technique} on {changes[-1]}"
+    sentences = []
+    if changes:
+        sentences.append(f"{rule}: {', '.join(changes)}.")
+    limits = group_by(own_settings + usual_settings, partial(_describe_limit, wording=wording))
+    for limit, alike in limits.items():
+        if limit and limit not in headline:
+            sentences.append(f"On {join_places(alike, answer)} {limit} could not be shown.")
+    return " ".join(sentences)
+
+
+def _widen(finding: TechniqueFinding, n_choices: int) -> Estimate:
+    """Return a change whose interval holds whichever of several techniques is chosen."""
+    change = finding.change
+    factor = finding.sensitivity.widening(n_choices)
+    low, high = (change.mean + factor * (end - change.mean) for end in (change.low, change.high))
+    return replace(change, low=low, high=high)
 
 
 def _sentence(clauses: Sequence[str]) -> str:
@@ -250,21 +350,22 @@ def _cost(finding: TechniqueFinding) -> str:
     }.get(finding.cost.kind, "")
 
 
-def _shown_cost(finding: TechniqueFinding, *, is_first: bool) -> str:
-    """Return the change of accuracy in brackets, " (accuracy −0.7)"; empty if none is shown.
-
-    Behind the first, which says that it is accuracy, the number stands alone, " (−1.2)".
-    """
-    if finding.cost.kind not in ("worse", "better"):
-        return ""
-    size = signed(100 * finding.cost.mean)
-    if is_first:
-        return f" (accuracy {size})"
-    return f" ({size})"
+def _shown_cost(finding: TechniqueFinding) -> str:
+    """Return the change of accuracy in brackets, " (accuracy −0.7)"; empty if none is shown."""
+    if finding.cost.kind in ("worse", "better"):
+        return f" (accuracy {signed(100 * finding.cost.mean)})"
+    return ""
 
 
 def _clause_without(setting: RunSetting, *, is_first: bool = True) -> str:
     """Return the clause on a setting in which no technique narrows the gap."""
+    results = {result_of(finding) for finding in setting.techniques}
+    if len(results) == 1 and all(finding.is_own for finding in setting.techniques):
+        name = join_names([finding.technique for finding in setting.techniques], MOST_NAMES)
+        (result,) = results
+        if result.startswith("no"):
+            name += ":"
+        return f"{name} {result}"
     if setting.outcome == "overshoots":
         verb = "turn"
         if len(setting.leading) == 1:
@@ -279,7 +380,7 @@ def _clause_without(setting: RunSetting, *, is_first: bool = True) -> str:
             return "no technique gave a value"
         return "no technique was run"
     if not is_first and setting.outcome == "nothing shown":
-        return "nothing is shown to help"
+        return "nothing is shown"
     return _WITHOUT[setting.outcome]
 
 
@@ -298,12 +399,19 @@ def _counted(answer: RunAnswer) -> list[str]:
     tried = [setting for setting in answer.settings if setting.has_baseline_value]
     if not tried:
         return ["No model without a technique gave a value, so nothing can be said of techniques."]
-    narrowed = [setting for setting in tried if setting.outcome in NARROWED]
+    narrowed = [setting for setting in tried if setting.outcome == "narrowed"]
+    names = list(dict.fromkeys(setting.dataset_label for setting in tried))
+    where = f"{len(tried)} settings on {join_names(names, MOST_NAMES)}"
+    if answer.n_planned > len(answer.settings):
+        where = where.replace(" settings", f" settings run (of {answer.n_planned})")
     if not narrowed:
-        return [f"No technique is shown to narrow the gap, in any of {len(tried)} settings."]
-    name, n = how_often(narrowed, lambda finding: finding.narrows)[0]
-    text = f"In {len(narrowed)} of {len(tried)} settings a technique narrows the gap beyond chance"
-    return [f"{text}, most often {name} ({n}).", f"{text}."]
+        return [f"No technique is shown to narrow the gap, in any of {where}."]
+    often = how_often(narrowed, lambda finding: finding.narrows)
+    counts = [f", most often {often[0][0]} ({often[0][1]})"]
+    for name, _ in how_often(tried, lambda finding: finding.is_own and finding.technique != often[0][0]):
+        counts.append(f"; {name} in {dict(often).get(name, 0)}")
+    text = f"In {len(narrowed)} of {where} a technique narrows the gap beyond chance"
+    return [f"{text}{''.join(counts)}.", f"{text}{''.join(counts[:2])}."]
 
 
 # The small table -------------------------------------------------------------------------------------------
@@ -369,6 +477,7 @@ def _summary_row(finding: TechniqueFinding, wording: MetricWording) -> tuple[Tab
 
 SUMMARY_COLUMNS = [column for column in COLUMNS if column.key in ("value", "change", "accuracy", "cost")]
 """The columns of the small table, which has room for no more; a new one is in all the others."""
+CHANGE_COLUMN = SUMMARY_COLUMNS[1]
 
 
 # A setting -------------------------------------------------------------------------------------------------
@@ -473,13 +582,20 @@ def each_setting(run: RunResults) -> Iterator[tuple[RunSetting, str, str]]:
     answer = answer_of(run)
     wording = wording_of(answer.metric, answer.margin)
     for setting in answer.settings:
-        if setting.outcome in NARROWED:
-            best = setting.finding(setting.leading[0])
-            change = f"{_from_to(setting, best, wording, exact=True)}{_cost(best)}"
-            short = f"{best.technique} {wording.verb} the gap {change}"
-        else:
-            short = capitalise(_clause_without(setting))
-        yield setting, f"{short}.", describe_setting(setting, wording)
+        own_settings, usual_settings = _split_own([setting], answer)
+        clauses = [_exact_clause(part, wording) for part in own_settings + usual_settings]
+        if setting.outcome != "narrowed":  # else a technique's name is as it is in all tables
+            clauses[0] = capitalise(clauses[0])
+        yield setting, f"{'; of the usual ones '.join(clauses)}.", describe_setting(setting, wording)
+
+
+def _exact_clause(setting: RunSetting, wording: MetricWording) -> str:
+    """Return who leaves the smallest gap of those that narrow it, with decimals; or that none does."""
+    if setting.outcome != "narrowed":
+        return _clause_without(setting)
+    best = setting.finding(setting.leading[0])
+    change = f"{_from_to(setting, best, wording, exact=True)}{_cost(best)}"
+    return f"{best.technique} {wording.verb} the gap {change}"
 
 
 # All settings ----------------------------------------------------------------------------------------------
@@ -624,9 +740,9 @@ def notes_of(
     Parameters
     ----------
     run_lines : sequence of str
-        What is said of ranks over data sets, of controls, and of scores.
+        What is said of ranks over data sets and of scores, and on a console of controls that fail.
     brief : bool
-        For a console: who decides the same for everybody, ranks, controls, scores, chance and β.
+        For a console: who decides the same for everybody, these, chance and β.
     """
     plan = run.plan
     notes = [answer.not_run, _constants(answer), _chance(run, answer, brief=brief)]
@@ -640,10 +756,10 @@ def notes_of(
     return tuple(filter(None, notes))
 
 
-def describe_ranks(run: RunResults, *, brief: bool = False) -> list[str]:
+def describe_ranks(run: RunResults) -> list[str]:
     """Return the sentence on mean ranks over data sets; none where nothing is ranked.
 
-    Of several classifiers or worlds it is on the first. In brief there is none where nothing is shown.
+    Of several classifiers or worlds it is on the first.
     """
     groups = ranked_groups(run)
     if not groups:
@@ -655,12 +771,35 @@ def describe_ranks(run: RunResults, *, brief: bool = False) -> list[str]:
         place += f" ({', '.join(filter(None, (case.world, case.classifier_label)))})"
     metric, ranks = next(iter(group.ranks.items()))
     if not ranks.p < LEVEL:
-        if brief:
-            return []
         return [f"Mean ranks by {metric} {place} are not shown to differ."]
     best = group.by_rank[0]
     name = group.techniques[best].technique
-    return [f"Best by {metric} {place}: {name}, mean rank {ranks.mean[best]:.1f} of {len(group.techniques)}."]
+    of_all = f"{ranks.mean[best]:.1f} of {len(group.techniques)}"
+    return [f"Mean ranks by {metric} {place} differ; {name} has the lowest, {of_all}."]
+
+
+def describe_reasons(run: RunResults) -> list[str]:
+    """Return why a run's words may be believed: what it could have shown, and what its controls say."""
+    answer = answer_of(run)
+    return [*_describe_power(answer, wording_of(answer.metric, answer.margin)), *describe_controls(run)]
+
+
+def _describe_power(answer: RunAnswer, wording: MetricWording) -> Iterator[str]:
+    """Yield in which share of the comparisons of each data set a change of two points would be shown."""
+    chances: defaultdict[str, list[float]] = defaultdict(list)
+    for setting in answer.settings:
+        for finding in setting.techniques:
+            if finding.sensitivity.is_known and not finding.is_constant:
+                chances[setting.dataset_label].append(finding.sensitivity.power(POWER_SIZE))
+    shares = sorted((sum(powers) / len(powers), name) for name, powers in chances.items())
+    clauses = [f"{100 * share:.0f} % of comparisons on {name}" for share, name in shares]
+    if len(clauses) > FEW:
+        clauses = [f"{clauses[0]} to {clauses[-1]}"]
+    if clauses and wording.form == "points":
+        yield (
+            f"A true change of {100 * POWER_SIZE:g} points would be shown in {', '.join(clauses)}: by the "
+            "standard error of each and Holm's adjustment over its family, the other results as they are."
+        )
 
 
 def _constants(answer: RunAnswer) -> str:
@@ -669,11 +808,11 @@ def _constants(answer: RunAnswer) -> str:
     if not often:
         return ""
     name, n = often[0]
-    text = f"{name} decides the same for everybody in {n} of {len(answer.settings)} settings"
+    text = f"{name} accepts nobody or everybody in {n} of {len(answer.settings)} settings"
     n_more = len(often) - 1
     if n_more:
         text += f", {format_count(n_more, 'other technique')} in some"
-    return f"{text}."
+    return f"{text}: that is never said to narrow the gap."
 
 
 def _chance(run: RunResults, answer: RunAnswer, *, brief: bool) -> str:
@@ -685,7 +824,7 @@ def _chance(run: RunResults, answer: RunAnswer, *, brief: bool) -> str:
     if brief:
         family = "all of the run" if plan.config.family == "run" else "techniques and settings"
         chance = f"5 %, Holm over {family}; {run.repeats_done('repeat')}"
-        sentence = f"Results are beyond chance, for other rows too ({chance})"
+        sentence = f"Narrows, widens: beyond chance, and for people not tested here too ({chance})"
         if any(finding.kind == "moved" for setting in answer.settings for finding in setting.findings):
             sentence += "; moves it: that the gap is smaller or larger is not shown"
         return f"{sentence}."
