@@ -162,7 +162,7 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
         baseline = Baseline()
     else:
         baseline = find_baseline(results, versus)
-    frame = paired_with_baselines(results, [baseline])
+    frame = paired_with_baselines(results, [baseline]).drop(columns=SENSITIVITY)
     if versus is None:
         return frame.drop(columns="baseline")
     return frame
@@ -371,8 +371,8 @@ APART = "; "
 
 @lru_cache(maxsize=4)  # the CSV and the answer are of one run, tables and numbers for print by own groups
 def run_paired_frame(run: RunResults) -> pd.DataFrame:
-    """Return `paired_frame` of all metrics of a run."""
-    return paired_frame(run.select(run.metrics))
+    """Return `paired_frame` of all metrics of a run, with what each test could have shown."""
+    return paired_with_baselines(run.select(run.metrics), [Baseline()]).drop(columns="baseline")
 
 
 def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) -> pd.DataFrame:
