@@ -357,7 +357,7 @@ class Answer:
                 self.note(f"{where}, {technique}: change of {key}", text, known)
             if technique in setting.names:
                 known = self._word(setting, technique)[1]
-                known = re.sub(r".* \((p .* among \d+)\)", r"\1", known)  # a cell needs no more
+                known = re.sub(r"no change shown \(p .* among \d+\)", "not shown", known)  # as short
                 if setting.kind(technique) == "constant":
                     known = "constant"
                 word = "constant" if "everybody" in what else re.split(r"[,(]", what)[0].strip()
