@@ -89,7 +89,7 @@ def test_a_technique_that_refuses_everybody_is_never_better_and_never_on_the_fro
         "On bank nothing is shown to narrow the gap between women and men (a measured narrowing below" in text
     )
     assert (
-        "massaging accepts nobody or everybody in 1 of 1 settings: that is never said to narrow the gap."
+        "massaging selects nobody or everybody in 1 of 1 settings: that is never said to narrow the gap."
         in text
     )
 

@@ -808,7 +808,7 @@ def _constants(answer: RunAnswer) -> str:
     if not often:
         return ""
     name, n = often[0]
-    text = f"{name} accepts nobody or everybody in {n} of {len(answer.settings)} settings"
+    text = f"{name} selects nobody or everybody in {n} of {len(answer.settings)} settings"
     n_more = len(often) - 1
     if n_more:
         text += f", {format_count(n_more, 'other technique')} in some"
