@@ -1,6 +1,7 @@
 """Where the package makes ``fix:`` lines that can be pasted, read off its code, and which a test came to."""
 
 import ast
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,15 +34,21 @@ def places() -> list[Place]:
     """Return the calls whose fix line names an option or a command."""
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
-        tree = ast.parse(path.read_text())
+        text = path.read_text()
+        if not any(f"{maker}(" in text for maker in MAKERS):
+            continue
+        tree = ast.parse(text)
         name = str(path.relative_to(PACKAGE))
         of_module = dict(_assigned(tree.body))
         for function in ast.walk(tree):
             if not isinstance(function, ast.FunctionDef):
                 continue
-            known = of_module | dict(_assigned(ast.walk(function)))
-            for call in ast.walk(function):
-                if isinstance(call, ast.Call) and _names_an_option(call, known):
+            calls = [
+                call for call in ast.walk(function) if isinstance(call, ast.Call) and _called(call) in MAKERS
+            ]
+            known = of_module | dict(_assigned(ast.walk(function))) if calls else {}
+            for call in calls:
+                if _names_an_option(call, known):
                     found.append(Place(name, function.name, call.lineno, call.end_lineno or call.lineno))
     return found
 
@@ -58,11 +65,12 @@ def _assigned(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, list[ast.expr]]]:
     yield from values.items()
 
 
+def _called(call: ast.Call) -> str:
+    return getattr(call.func, "id", getattr(call.func, "attr", ""))
+
+
 def _names_an_option(call: ast.Call, known: Mapping[str, list[ast.expr]]) -> bool:
-    name = getattr(call.func, "id", getattr(call.func, "attr", ""))
-    position = MAKERS.get(name)
-    if position is None:
-        return False
+    position = MAKERS[_called(call)]
     parts = call.args[position : position + 1] + [
         k.value for k in call.keywords if k.arg in ("fix", "remedy")
     ]
@@ -77,13 +85,14 @@ def _names_an_option(call: ast.Call, known: Mapping[str, list[ast.expr]]) -> boo
     return False
 
 
+Line = tuple[str, int]
+"""A file of the package and a line of it."""
+
+
 @contextmanager
-def reached() -> Iterator[set[Place]]:
-    """Collect the places that make a message while something runs."""
-    by_file: dict[str, list[Place]] = {}
-    for place in places():
-        by_file.setdefault(str(PACKAGE / place[0]), []).append(place)
-    seen: set[Place] = set()
+def reached() -> Iterator[set[Line]]:
+    """Collect the lines that make a message while something runs, and those that called them."""
+    seen: set[Line] = set()
     make = Problem.__init__
 
     def noted(self, *arguments, **keywords):
@@ -91,10 +100,8 @@ def reached() -> Iterator[set[Place]]:
         for _ in range(5):
             if frame is None:
                 break
-            line = frame.f_lineno
-            seen.update(
-                p for p in by_file.get(frame.f_code.co_filename, ()) if p.first_line <= line <= p.last_line
-            )
+            if frame.f_code.co_filename.startswith(f"{PACKAGE}{os.sep}"):
+                seen.add((str(Path(frame.f_code.co_filename).relative_to(PACKAGE)), frame.f_lineno))
             frame = frame.f_back
         make(self, *arguments, **keywords)
 
@@ -103,3 +110,16 @@ def reached() -> Iterator[set[Place]]:
         yield seen
     finally:
         Problem.__init__ = make
+
+
+def at(lines: Iterable[Line]) -> set[Place]:
+    """Return the places that lines are in."""
+    of_file: dict[str, list[Place]] = {}
+    for place in places():
+        of_file.setdefault(place.file, []).append(place)
+    return {
+        place
+        for file, line in lines
+        for place in of_file.get(file, ())
+        if place.first_line <= line <= place.last_line
+    }
