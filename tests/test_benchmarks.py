@@ -13,6 +13,7 @@ from fairbench_cli.cli.app import run as run_command
 ELSEWHERE = {
     "fetch_studies": "studies/test_fetch.py",
     "fuzz": "test_fuzz.py",
+    "gates": "audit/test_gates.py",
     "fuzz_options": "test_fuzz.py",
     "kills": "experiment/test_kills.py",
     "levels_checks": "audit/test_direction.py",

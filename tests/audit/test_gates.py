@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 from audit_sample import sample_audit
-from conftest import two_lines
+from conftest import study_of, two_lines
 
 import fairbench_cli as fb
 from fairbench_cli.audit.options import read_config
@@ -224,3 +224,24 @@ def test_a_test_of_python_asks_for_the_gate(tmp_path):
     assert "ci.json" in names
     assert result.save(tmp_path / "new/page.html") == ["page.html"]
     assert (tmp_path / "new/page.html").read_bytes() == (tmp_path / "out/audit.html").read_bytes()
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize(
+    ("world", "arguments", "least", "most"),
+    [
+        ("fair", {"n": 200, "labelled": True}, 0, 3),
+        ("fair", {"n": 600, "labelled": False}, 0, 3),
+        ("planted", {"n": 132, "rate": 0.4, "ratio": 0.6}, 12, 20),  # `power` says 16
+        ("changed", {"n": 6000, "kind": "shrinks"}, 0, 0),
+        ("changed", {"n": 6000, "kind": "stays"}, 0, 3),
+        ("changed", {"n": 6000, "kind": "grows"}, 20, 20),
+    ],
+)
+def test_a_gate_is_quiet_when_the_model_is_fair(world, arguments, least, most):
+    study = study_of("gates")
+    draw = getattr(study, world)(**arguments)
+    rng = np.random.default_rng(3)
+    gates = [study.judge_world(draw(rng)).gate for _ in range(20)]
+    assert least <= sum(gate.stops for gate in gates) <= most
+    assert all(gate.stops or gate.undecided for gate in gates) or world != "planted"

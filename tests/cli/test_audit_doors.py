@@ -1,7 +1,14 @@
 """The ways into an audit: settings by name, a run's cell by its path, planning as a command of its own."""
 
+import json
+import warnings
+from contextlib import nullcontext
+
 import pytest
+import yaml
 from conftest import two_lines
+
+import fairbench_cli as fb
 
 PREDS = "score,sex\n" + "1,f\n0,f\n1,m\n1,m\n" * 60
 
@@ -60,3 +67,108 @@ def test_a_cell_is_named_by_its_path(finished, say):
     two_lines(say("audit", f"{finished.folder}#{cell}", "--repeat", "1"), "named twice", "leave one")
     two_lines(say("audit", f"{finished.folder}#{cell},repeat=x"), '"x" is no repeat', "write repeat=0")
     two_lines(say("audit", f"{finished.folder}#{cell},intervention=massaging"), "", "")
+
+
+def table(rows, names="g,score,n"):
+    return "\n".join([names, *(",".join(map(str, row)) for row in rows)]) + "\n"
+
+
+def two_models():
+    """Return counts of two models: the gap of b in selection, FPR and FNR shrinks, that in FOR opens."""
+    rows = []
+    for group, base, old, new in (("a", 0.6, 1.0, 1.0), ("b", 0.4, 0.7, 0.95)):
+        for label, chance in ((0, 0.3), (1, 0.8)):
+            people = 4000 * (base if label else 1 - base)
+            shares = {(1, 1): old, (0, 1): new - old}
+            for (before, after), share in shares.items():
+                rows.append((group, label, before, after, round(people * chance * share)))
+            rows.append((group, label, 0, 0, round(people * (1 - chance * new))))
+    return table([row for row in rows if row[-1]], "g,y,old,new,n")
+
+
+FAIR = table([("a", 1, 105), ("a", 0, 195), ("b", 1, 100), ("b", 0, 200)])
+FAILING = table([("a", 1, 150), ("a", 0, 150), ("b", 1, 75), ("b", 0, 225)])
+MODELS = {"score": ["old", "new"], "label": "y"}
+GATES = {
+    "a fair file": (FAIR, {"fail": True}, "", ["g"]),
+    "a fair file, by name": (FAIR, {"fail-on": ["g:selection-rate"]}, "", ["g:selection-rate"]),
+    "a fair file, undecided": (FAIR, {"fail-on": ["undecided"]}, "g is not decided", ["g"]),
+    "a failure": (FAILING, {"fail": True}, "g fails", []),
+    "one group": (table([("a", 1, 50), ("a", 0, 50)]), {"fail": True}, "in g (no two groups)", ["g"]),
+    "all selected": (
+        table([("a", 1, 50), ("b", 1, 50)]),
+        {"fail": True},
+        "in g (everybody has the same value)",
+        ["g"],
+    ),
+    "a better model": (two_models(), {**MODELS, "fail-on": ["worse"]}, "", []),
+    "by its direction": (two_models(), {**MODELS, "fail-on": ["worse"], "decision": "assistive"}, "", []),
+    "a rate that grows": (
+        two_models(),
+        {**MODELS, "fail-on": ["g:fnr:worse", "for:worse"]},
+        "worse than old: better in 1, worse in 1: g:for of b",
+        [],
+    ),
+    "a worse model": (
+        two_models(),
+        {**MODELS, "score": ["new", "old"], "fail": True, "fail-on": ["worse"]},
+        "g fails; worse than new: g:selection-rate of b",
+        [],
+    ),
+}
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("name", GATES)
+def test_a_gate_is_the_same_through_all_doors(say, tmp_path, name):
+    text, keys, reason, undecided = GATES[name]
+    keys = {"attribute": ["g"], "counts": "n", "ref": {"g": "a"}, **keys}
+    (tmp_path / "p.csv").write_text(text)
+    (tmp_path / "audit.yaml").write_text(yaml.safe_dump(keys))
+    flags = ["--ref", "g=a"]
+    for key, value in keys.items():
+        for part in value if isinstance(value, list) else [value]:
+            if key != "ref":
+                flags += [f"--{key}"] + [part] * (part is not True)
+    by_flags = say("audit", "p.csv", *flags, "-f", "ci")
+    by_file = say("audit", "p.csv", "--config", "audit.yaml", "-o", "out")
+    result = fb.audit("p.csv", **{key.replace("-", "_"): value for key, value in keys.items()})
+    (tmp_path / "finished.json").write_text(result.to("finished"))
+    again = say("audit", "finished.json", "-f", "ci")
+    texts = {by_flags.out, (tmp_path / "out/ci.json").read_text(), result.to("ci"), again.out}
+    content = json.loads(texts.pop())
+    assert not texts
+    gate = content["gate"]
+    assert {by_flags.code, by_file.code, again.code, content["exit_code"]} == {int(bool(reason))}
+    assert (content["format"], gate["stops"], gate["undecided"]) == (2, bool(reason), undecided)
+    assert gate["reason"].endswith(reason)
+    assert result.gate() == result.report.gate
+    level = "error" if reason else "warning" if undecided else "notice"
+    assert result.to("github").splitlines()[-1].startswith(f"::{level} title=fairbench")
+    assert ('failures="0"' in result.to("junit")) is not bool(reason)
+    levels = {row["level"] for row in json.loads(result.to("sarif"))["runs"][0]["results"]}
+    if undecided and not reason:
+        assert levels == {"warning"}
+    assert f"Gate: {'stops' if reason else 'does not stop'}" in " ".join(by_file.out.split())
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        with pytest.raises(fb.AuditFailed) if reason else nullcontext():
+            result.raise_if_failed()
+    assert bool(warned) is (bool(undecided) and not reason)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("g:fnr:wors", 'did you mean "worse"?'),
+        ("g:undecided", 'did you mean "undecided"?'),
+        ("gg:worse", 'did you mean "g"'),
+        ("fnrr:worse", 'did you mean "fnr"?'),
+        ("phi:worse", "name a rate: fpr:worse"),
+        ("g:zzz", "use one of: accuracy, equalised-odds-parity, fdr"),
+    ],
+)
+def test_a_wrong_name_of_a_gate_gets_a_near_one(say, tmp_path, name, meant):
+    (tmp_path / "p.csv").write_text(two_models())
+    models = ("--score", "old", "--score", "new", "--label", "y", "--counts", "n", "-a", "g")
+    two_lines(say("audit", "p.csv", *models, "--fail-on", name), f"fix: {meant}")
