@@ -431,7 +431,7 @@ def audit_case(rng: random.Random) -> Case:
     command = ["audit", f"p.{kind}", "-o", "out"] + (["-f", printed] if printed != "console" else [])
     command += ["--all"] if rng.random() < 0.2 else []
     command += ["--to-db", "sqlite:///out.db"] if rng.random() < 0.1 else []
-    command += ["--pdf", "out.pdf"] if rng.random() < 0.01 else []
+    command += ["-o", "out.pdf"] if rng.random() < 0.01 else []
     stdin = ""
     if rng.random() < 0.04:
         command[1], stdin = "-", f"p.{kind}"

@@ -336,9 +336,8 @@ AUDITS = {
         {"audit": "p.csv"},
     ),
     "an audit and options": Case("audit a.json --tau 0.9", {"a.json": AUDIT + "}"}),
-    "a plan with a database": Case(
-        "audit white=900,black=200 --plan --to-db sqlite:///x.db", given={"--output": "plan"}
-    ),
+    "a plan": Case("audit white=900,black=200 --plan"),
+    "a PDF": Case("audit p.csv --pdf x.pdf", {"p.csv": PLAIN}),
     "an option of plans": audits_of("p.csv", PLAIN, "--sd", "5"),
     "sizes and columns": Case("power white=900,black=200 -a race -a sex"),
     "no rows to plan": Case("power"),

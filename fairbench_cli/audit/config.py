@@ -250,9 +250,8 @@ def _check_metric(text: str, common: tuple[str, ...] = COMMON) -> str:
     except KeyError:
         from fairbench_cli.measures.registry import COUNT_METRICS
 
-        names: Iterable[str] = common
-        if not find_nearest(name, common) and find_nearest(name, COUNT_METRICS):
-            names = COUNT_METRICS
+        is_rare = find_nearest(name, COUNT_METRICS) and not find_nearest(name, common)
+        names: Iterable[str] = COUNT_METRICS if is_rare else common
         raise mistake(f"no metric is called {format_value(name)}", suggest(name, names)) from None
     if metric_kind != "rows":
         return text
@@ -590,7 +589,9 @@ class AuditConfig(StrictModel):
         "neighbours": Problem(
             "an audit has no neighbours any more",
             "leave it out; name situation-testing in the metrics of a run",
-        )
+        ),
+        "pdf": Problem("a page is written by its ending", ("give ", Flag("output", "page.pdf"))),
+        "plan": Problem("a plan is a command of its own", "leave it out, or use `fairbench power`"),
     }
 
     scores: Annotated[Annotated[tuple[str, ...], LISTED, Field(min_length=1)] | None, READ] = Field(

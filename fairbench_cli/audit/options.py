@@ -382,9 +382,7 @@ def _check_comparison(config: AuditConfig) -> Iterator[Check]:
     pairs = config.identifier and not config.against
     yield "id", pairs, "id has no effect", "give against, or leave it out"
     fix = "give against, slice or a second score"
-    fix_worse = f"{fix}; or fail and baseline, the ci.json of an earlier audit"
-    if config.baseline:
-        fix_worse = "leave it out: with a baseline --fail stops for what is worse than there"
+    fix_worse = f"{fix}; with a baseline --fail stops for what is worse than there"
     for key, texts in (("fail-on", config.failing_metrics), ("warn-on", config.warning_metrics)):
         problem = "nothing is compared that could be worse"
         yield key, split_worse(texts) and not ways_named, problem, fix_worse

@@ -179,7 +179,6 @@ def audit(
         str, _output("--format", "-f", help=f"What to print: console, {', '.join(FORMATS)}.")
     ] = "console",
     everything: Annotated[bool, _output("--all", help="Print all comparisons, tables and notes.")] = False,
-    pdf: Annotated[Path | None, _output(help="Write a PDF.", hidden=True)] = None,
     to_db: Annotated[str | None, _output(help="Write into a database: sqlite:///audits.db")] = None,
     only: Annotated[
         list[str] | None,
@@ -198,7 +197,6 @@ def audit(
             show_default=False,
         ),
     ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="The same as `fairbench power`.", hidden=True)] = False,
 ) -> int:
     """Audit a file of scores: group metrics, disparities with intervals, a verdict for each attribute."""
     from fairbench_cli.audit.api import run
@@ -218,16 +216,6 @@ def audit(
             raise user_error("the cell is named twice", "leave one of the two out", "--only")
         only = cell
         repeat = repeat_of_cell
-    if plan:
-        for flag, value in (("--pdf", pdf), ("--to-db", to_db)):
-            if value:
-                raise user_error(
-                    f"a plan has no {flag}", f"give --output FOLDER in the place of {flag}", flag
-                )
-        if only or repeat is not None:
-            problem = "a plan is about rows that are not decided yet"
-            raise user_error(problem, "leave one of the two out", "--only" if only else "--repeat")
-        return _plan(preds, keys, config, output or [], format_, everything=everything)
     wrong = sorted(set(keys) & set(PLANNED))
     if wrong:
         fix = "leave it out, or use `fairbench power`"
@@ -240,7 +228,7 @@ def audit(
     outputs = output or []
     if outputs:
         _check_outputs(outputs, list_kinds())
-    _keep_inputs(inputs, outputs, pdf, to_db, settings.preset)
+    _keep_inputs(inputs, outputs, to_db, settings.preset)
     is_finished = is_audit(preds)
     if is_finished and (keys or config or only or repeat is not None):
         names = [*keys, *(["config"] if config else []), *(["only"] if only else []), "repeat"]
@@ -255,7 +243,7 @@ def audit(
                 else:
                     report = run(preds, settings, None, only or (), repeat, activity.tell)
             with Activity("writing"):
-                _write(report, outputs, pdf, to_db)
+                _write(report, outputs, to_db)
             _print(report, format_, everything)
         except KeyboardInterrupt:  # what was copied of the rows is gone
             if not stopped:
@@ -296,8 +284,37 @@ def power(
     ] = None,
 ) -> int:
     """Say what so many rows can show: which ratios an audit of them would find, before any are collected."""
-    settings = _read_keys(ctx.obj, set_ or ())
-    return _plan(groups, settings, config, output or [], format_, everything=everything)
+    from fairbench_cli.audit.config import PlanConfig
+    from fairbench_cli.audit.options import read_config
+    from fairbench_cli.audit.planning import make_plan
+    from fairbench_cli.audit.written_plan import ENDINGS, WRITERS, files_of
+
+    if format_ not in ("console", *WRITERS):
+        fix = suggest(format_, ["console", *WRITERS])
+        raise user_error(f"no format of a plan is called {format_value(format_)}", fix, "--format")
+    outputs = output or []
+    _check_outputs(outputs, ENDINGS)
+    keys = _read_keys(ctx.obj, set_ or ())
+    plan_found = make_plan(groups, read_config(keys, config, "--", PlanConfig))
+    inputs = [path for path in (groups, config) if path]
+    files = files_of(plan_found)
+    for text in outputs:
+        path = Path(text)
+        kind = parse_output(text, ENDINGS)
+        if kind == FOLDER:
+            refuse_overwriting(inputs, [path / name for name in files], "--output")
+            write_files(path, files)
+            talk(f"{format_path(path)}/: {', '.join(files)}")
+        else:
+            refuse_overwriting(inputs, [path], "--output")
+            make_folder(path.parent)
+            write_text(path, files.get(path.name) or plan_found.to(kind))
+            talk(f"{format_path(path)}: written")
+    if format_ == "console":
+        print_document(plan_found.describe(everything=everything))
+    else:
+        print_text(plan_found.to(format_), format_)
+    return 0
 
 
 def _read_keys(flags: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
@@ -358,47 +375,6 @@ def _check_outputs(outputs: Sequence[str], kinds: Mapping[str, str]) -> None:
             raise user_error(f"{format_path(path)} is named twice", "leave one of the two out", "--output")
 
 
-def _plan(
-    source: str,
-    keys: dict[str, Any],
-    config: Path | None,
-    outputs: Sequence[str],
-    format_: str,
-    *,
-    everything: bool,
-) -> int:
-    """Print a plan, and write its files."""
-    from fairbench_cli.audit.config import PlanConfig
-    from fairbench_cli.audit.options import read_config
-    from fairbench_cli.audit.planning import make_plan
-    from fairbench_cli.audit.written_plan import ENDINGS, WRITERS, files_of
-
-    if format_ not in ("console", *WRITERS):
-        fix = suggest(format_, ["console", *WRITERS])
-        raise user_error(f"no format of a plan is called {format_value(format_)}", fix, "--format")
-    _check_outputs(outputs, ENDINGS)
-    plan_found = make_plan(source, read_config(keys, config, "--", PlanConfig))
-    inputs = [path for path in (source, config) if path]
-    files = files_of(plan_found)
-    for output in outputs:
-        path = Path(output)
-        kind = parse_output(output, ENDINGS)
-        if kind == FOLDER:
-            refuse_overwriting(inputs, [path / name for name in files], "--output")
-            write_files(path, files)
-            talk(f"{format_path(path)}/: {', '.join(files)}")
-        else:
-            refuse_overwriting(inputs, [path], "--output")
-            make_folder(path.parent)
-            write_text(path, files.get(path.name) or plan_found.to(kind))
-            talk(f"{format_path(path)}: written")
-    if format_ == "console":
-        print_document(plan_found.describe(everything=everything))
-    else:
-        print_text(plan_found.to(format_), format_)
-    return 0
-
-
 def _is_unset(value: Any) -> bool:
     return value is None or value is False or value in ([], ())
 
@@ -406,7 +382,6 @@ def _is_unset(value: Any) -> bool:
 def _keep_inputs(
     inputs: list[str | Path | None],
     outputs: Sequence[str],
-    pdf: Path | None,
     to_db: str | None,
     preset: str | None,
 ) -> None:
@@ -417,8 +392,6 @@ def _keep_inputs(
         if parse_output(output, list_kinds()) == FOLDER:
             written = [Path(output) / name for name in _names_in_folder(preset)]
         refuse_overwriting(read, written, "--output")
-    if pdf is not None:
-        refuse_overwriting(read, [pdf], "--pdf")
     if to_db is not None:
         database_file = to_db.partition(":///")[2].partition("?")[0]
         refuse_overwriting(read, [database_file.removeprefix("file:")], "--to-db")
@@ -435,7 +408,7 @@ def _names_in_folder(preset: str | None) -> Sequence[str]:
     return sorted(set(FILES) | {file_of(name) for name in optional_tables()})
 
 
-def _write(report: "Report", outputs: Sequence[str], pdf: Path | None, to_db: str | None) -> None:
+def _write(report: "Report", outputs: Sequence[str], to_db: str | None) -> None:
     """Write what was asked for: folders, files, database tables; name it on standard error."""
     for output in outputs:
         names = write_output(report, output)
@@ -443,11 +416,6 @@ def _write(report: "Report", outputs: Sequence[str], pdf: Path | None, to_db: st
             talk(f"{Path(output)}/: {', '.join(names)}")
         else:
             talk(f"{Path(output)}: written")
-    if pdf is not None:
-        from fairbench_cli.audit.show.document import write_pdf
-
-        write_pdf(report, pdf)
-        talk(f"{pdf}: written")
     if to_db is not None:
         from fairbench_cli.audit.show.tables import PREFIX, to_database
 

@@ -152,9 +152,9 @@ def write_pdf(document: Document, path: Path) -> None:
         else:
             missing = "the library Pango"
         raise user_error(
-            f"--pdf needs {missing}, which is not installed",
+            f"a PDF needs {missing}, which is not installed",
             "pip install 'fairbench-cli[pdf]'; on Debian also: apt install libpango-1.0-0 libpangoft2-1.0-0",
-            "--pdf",
+            "--output",
         ) from None
     with _without_clock():
         written = weasyprint.HTML(string=html(document, printed=True)).write_pdf()

@@ -116,7 +116,7 @@ def test_the_exit_code_is_the_gate(preds, say, flags, code):
         (("--fail-on", "rce:fpr"), 'did you mean "race"?'),
         (("--to-db", "nonsense"), "cannot write to the database: Could not parse"),
         pytest.param(
-            ("--pdf", "no/such/folder.pdf"), "cannot write no/such/folder.pdf", marks=pytest.mark.gate
+            ("-o", "preds.csv/page.pdf"), "cannot write preds.csv/page.pdf", marks=pytest.mark.gate
         ),  # needs WeasyPrint
         (("--config", "none.yaml"), "no such file: none.yaml"),
     ],
@@ -183,7 +183,7 @@ def test_every_format_is_printed(preds, say):
 
 def test_everything_is_written_and_is_the_same_again(preds, say, pdf):
     for name in ("one", "two"):
-        flags = ("-o", name, "--pdf", f"{name}.pdf", "--to-db", f"sqlite:///{name}.db")
+        flags = ("-o", name, "-o", f"{name}.pdf", "--to-db", f"sqlite:///{name}.db")
         assert say("audit", "preds.csv", "--draws", "50", *flags).code == 0
     for path in Path("one").iterdir():
         assert path.read_bytes() == (Path("two") / path.name).read_bytes()

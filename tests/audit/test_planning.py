@@ -95,7 +95,7 @@ def test_an_audit_says_the_rows_that_a_plan_with_its_rates_says():
 @pytest.mark.gate
 def test_the_command_prints_and_writes_plans(people, say, tmp_path):
     people.to_csv(tmp_path / "people.csv", index=False)
-    said = say("audit", "people.csv", "--plan", "-a", "race", "--rate", "0.3", "-o", "out")
+    said = say("power", "people.csv", "-a", "race", "--rate", "0.3", "-o", "out")
     text = " ".join(said.out.split())
     assert said.code == 0
     assert text.startswith("With a probability of 80 %, where the rate of the reference is 30 %, an audit")
@@ -109,8 +109,8 @@ def test_the_command_prints_and_writes_plans(people, say, tmp_path):
     page = (tmp_path / "out" / "plan.html").read_text()
     assert page.count("<svg") == 2
     for name in ("json", "csv", "markdown", "html"):
-        assert say("audit", "people.csv", "--plan", "--format", name).code == 0
-    same = say("audit", "--plan", "white=1000,black=200,asian=90", "--rate", "0.3", "-f", "csv").out
+        assert say("power", "people.csv", "--format", name).code == 0
+    same = say("power", "white=1000,black=200,asian=90", "--rate", "0.3", "-f", "csv").out
     assert (
         same.replace("group,asian", "race,asian").splitlines()[1]
         == ((tmp_path / "out" / "plan-shown.csv").read_text().splitlines()[1])
@@ -120,29 +120,27 @@ def test_the_command_prints_and_writes_plans(people, say, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["white=1000,black=", "--plan"], "no list of group sizes"),
-        (["white=1000,white=3", "--plan"], "no list of group sizes"),
-        (["white=1000", "--plan"], "there is nothing to compare"),
-        (["white=1000,black=0", "--plan"], "not whole numbers from 1 to 1e12"),
-        (["white=99999999999999999999,black=2", "--plan"], "not whole numbers from 1 to 1e12"),
-        (["white=1000,black=2", "--plan", "--bins", "age=4"], "say nothing of other columns"),
-        (["white=1000,black=2", "--plan", "--intersect", "a,b"], "say nothing of other columns"),
-        (["white=1000,black=2", "--plan", "-a", "race", "-a", "sex"], "say nothing of other columns"),
-        (["white=1000,black=2", "--plan", "-c", "audit.yaml"], "weight has no effect on a plan"),
-        (["white=1000,black=2", "--plan", "--threshold", "0.5"], "threshold has no effect on a plan"),
-        (["white=1000,black=2", "--plan", "--rate", "1"], "rate"),
-        (["white=1000,black=2", "--plan", "--ref", "group=green"], "green"),
-        (["white=1000,black=2", "--plan", "--format", "groups"], "no format of a plan"),
-        (["white=1000,black=2", "--plan", "--pdf", "x.pdf"], "a plan has no --pdf"),
-        (["white=1000,black=2", "--plan", "--to-db", "sqlite:///x.db"], "a plan has no --to-db"),
-        (["none.csv", "--plan"], "no such file"),
+        (["white=1000,black="], "no list of group sizes"),
+        (["white=1000,white=3"], "no list of group sizes"),
+        (["white=1000"], "there is nothing to compare"),
+        (["white=1000,black=0"], "not whole numbers from 1 to 1e12"),
+        (["white=99999999999999999999,black=2"], "not whole numbers from 1 to 1e12"),
+        (["white=1000,black=2", "--bins", "age=4"], "say nothing of other columns"),
+        (["white=1000,black=2", "--intersect", "a,b"], "say nothing of other columns"),
+        (["white=1000,black=2", "-a", "race", "-a", "sex"], "say nothing of other columns"),
+        (["white=1000,black=2", "-c", "audit.yaml"], "weight has no effect on a plan"),
+        (["white=1000,black=2", "--threshold", "0.5"], "threshold has no effect on a plan"),
+        (["white=1000,black=2", "--rate", "1"], "rate"),
+        (["white=1000,black=2", "--ref", "group=green"], "green"),
+        (["white=1000,black=2", "--format", "groups"], "no format of a plan"),
+        (["none.csv"], "no such file"),
         (["people.csv", "--power", "0.9"], "power has no effect"),
     ],
 )
 def test_mistakes_take_two_lines(arguments, words, people, say, tmp_path):
     people.to_csv(tmp_path / "people.csv", index=False)
     (tmp_path / "audit.yaml").write_text("weight: w\n")
-    said = say("audit", *arguments)
+    said = say("power", *arguments)
     assert (said.code, said.out) == (2, "")
     assert words in said.err
     assert len(said.err.splitlines()) == 2
@@ -162,9 +160,7 @@ def test_all_tables_are_asked_for(say):
 
 
 def test_ratios_that_no_rows_decide_leave_a_table_without_rows_and_a_note(say):
-    said = say(
-        "audit", "--plan", "white=1000,black=200", "--rate", "0.3", "--ratio", "5", "-o", "out", "--all"
-    )
+    said = say("power", "white=1000,black=200", "--rate", "0.3", "--ratio", "5", "-o", "out", "--all")
     assert said.code == 0
     assert "Left out: ratios" in said.out
     found = pd.read_csv("out/plan-needed.csv")

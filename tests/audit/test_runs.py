@@ -79,7 +79,6 @@ def test_the_command_takes_folders_and_their_names(finished: Finished, say, tmp_
         (["--only", ONE, "--explain", "sex"], ("not the rows", "predictions: true")),
         (["--only", ONE, "--cluster", "sex"], ("not the rows",)),
         (["--only", ONE, "--label", "label"], ("by group and label", "leave it out")),
-        (["--only", ONE, "--plan"], ("leave one of the two out",)),
     ],
 )
 def test_what_is_not_one_cell_or_not_in_counts_is_refused(finished: Finished, say, options, words):

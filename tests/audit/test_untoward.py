@@ -259,18 +259,18 @@ def test_no_output_overwrites_the_input(preds, say, tmp_path):
     Path("link.pdf").symlink_to(preds)
     Path("other").mkdir()
     Path("other/changes.csv").symlink_to(preds)
-    Path("conf.yaml").write_text("tau: 0.9\n")
+    Path("conf.json").write_text('{"tau": 0.9}\n')
     Path("group.csv").symlink_to(preds)
     for arguments, words in {
-        ("--pdf", "preds.csv"): "--pdf: error: preds.csv would overwrite the input preds.csv",
-        ("--pdf", "out/../preds.csv"): "--pdf: error: out/../preds.csv would overwrite",
-        ("--pdf", "link.pdf"): "--pdf: error: link.pdf would overwrite the input preds.csv",
-        ("--pdf", "out/audit.csv"): "out/audit.csv would overwrite",
+        ("-o", "preds.csv"): "--output: error: preds.csv would overwrite the input preds.csv",
+        ("-o", "out/../preds.csv"): "--output: error: out/../preds.csv would overwrite",
+        ("-o", "link.pdf"): "--output: error: link.pdf would overwrite the input preds.csv",
+        ("-o", "out/audit.csv"): "out/audit.csv would overwrite",
         ("-o", "other"): "--output: error: other/changes.csv would overwrite the input preds.csv",
         ("-o", "out"): "--output: error: out/audit.csv would overwrite the input preds.csv",
         ("--to-db", "sqlite:///preds.csv"): "--to-db: error: preds.csv would overwrite",
         ("--to-db", f"sqlite:///{tmp_path}/link.pdf"): "link.pdf would overwrite the input",
-        ("-c", "conf.yaml", "--pdf", "conf.yaml"): "conf.yaml would overwrite the input conf.yaml",
+        ("-c", "conf.json", "-o", "conf.json"): "conf.json would overwrite the input conf.json",
     }.items():
         said = say("audit", "preds.csv", *arguments)
         assert (said.code, said.out) == (2, "")

@@ -326,8 +326,21 @@ def test_every_command_refuses_an_option_of_one_value_that_is_given_twice():
         (["audit", "p.csv", "--weight", "a", "--weight", "b"], ["--weight"]),
         (["audit", "p.csv", "--weight", "a", "--weight=a"], ["--weight"]),
         (
-            ["audit", "p.csv", "--top-k", "1", "--pdf", "a", "--pdf", "b", "--label", "x", "--label", "y"],
-            ["--label", "--pdf"],
+            [
+                "audit",
+                "p.csv",
+                "--top-k",
+                "1",
+                "--to-db",
+                "a",
+                "--to-db",
+                "b",
+                "--label",
+                "x",
+                "--label",
+                "y",
+            ],
+            ["--label", "--to-db"],
         ),
         (["run", "quickstart", "-j", "1", "--jobs", "2"], ["--jobs"]),
         (["network", "show", "adult", "--card", "a", "--card", "b"], ["--card"]),
@@ -371,7 +384,7 @@ LONG = "a" * 300
     [
         ["audit", f"{LONG}.csv"],
         ["audit", "p.csv", "-o", LONG],
-        pytest.param(["audit", "p.csv", "--pdf", f"{LONG}.pdf"], marks=pytest.mark.gate),  # needs WeasyPrint
+        pytest.param(["audit", "p.csv", "-o", f"{LONG}.pdf"], marks=pytest.mark.gate),  # needs WeasyPrint
         ["run", f"{LONG}.yaml"],
         ["report", LONG],
         ["compare", LONG, "--paper", "cardoso2019"],

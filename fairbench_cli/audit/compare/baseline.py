@@ -133,9 +133,10 @@ def _failing_comparisons(content: Any) -> list[dict[str, Any]] | None:
     failing = content.get("failing")
     if not isinstance(failing, list):
         return None
-    for comparison in failing:
-        if not isinstance(comparison, dict) or not {"model", "difference", *_KEY} <= set(comparison):
-            return None
-        if not isinstance(comparison["difference"], int | float):
-            return None
-    return failing
+    are_comparisons = all(
+        isinstance(comparison, dict)
+        and {"model", *_KEY} <= set(comparison)
+        and isinstance(comparison.get("difference"), int | float)
+        for comparison in failing
+    )
+    return failing if are_comparisons else None

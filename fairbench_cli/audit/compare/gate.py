@@ -14,13 +14,7 @@ from typing import Any, Literal
 
 from fairbench_cli.audit import metrics
 from fairbench_cli.audit.compare.report import WHOLE_DECISION, AttributeVerdict, Comparison, Gate, Report
-from fairbench_cli.audit.compare.verdict import combine_verdicts
-from fairbench_cli.audit.config import (
-    UNDECIDED,
-    find_verdict_names,
-    split_gate_names,
-    split_worse,
-)
+from fairbench_cli.audit.config import UNDECIDED, find_verdict_names, split_gate_names, split_worse
 from fairbench_cli.audit.options import DEFAULTS
 from fairbench_cli.audit.scan.slices import ALL_CLASSES
 from fairbench_cli.base.safe_text import join_names
@@ -74,7 +68,7 @@ def decide_gate(report: Report, changes: Sequence[Any]) -> Gate:
         reason=reason,
         warning=_find_reason(warning, config.warning_metrics, report, changes),
         accepted=len(accepted),
-        undecided=_names_with(stopping, "undecided"),
+        undecided=_undecided_names(stopping),
     )
 
 
@@ -149,18 +143,14 @@ def _metrics_behind(name: str, report: Report) -> tuple[str, ...]:
 
 def _watch(row: AttributeVerdict, metric: str, report: Report) -> Watched:
     """Return the verdict on an attribute, or on a metric of it."""
-    if metric:
-        name = f"{row.attribute}:{metric}"
-        verdict = row.by_metric.get(metric, "undecided")
-    else:
-        name = row.attribute
-        verdict = row.verdict
+    name = f"{row.attribute}:{metric}".removesuffix(":")
+    verdict = row.by_metric.get(metric, "undecided") if metric else row.verdict
     names = _metrics_behind(metric, report)
     compared = [pair for pair in _comparisons_at(row, report) if pair.metric in names]
     failing = [pair for pair in compared if pair.verdict == "fail"]
     accepted = [pair for pair in failing if _is_accepted(pair, report)]
     if failing and len(accepted) == len(failing):
-        verdict = combine_verdicts(_accept(pair) for pair in compared)
+        verdict = "undecided" if any(pair.verdict == "undecided" for pair in compared) else "pass"
     obstacle = ""
     if verdict == "undecided":
         obstacle = _find_obstacle(compared or _comparisons_at(row, report))
@@ -185,13 +175,6 @@ def _is_accepted(row: Comparison, report: Report) -> bool:
     return is_accepted(row, report)
 
 
-def _accept(row: Comparison) -> Verdict:
-    """Return a verdict as if no failure were one."""
-    if row.verdict in (None, "fail"):
-        return "pass"
-    return row.verdict
-
-
 def _comparisons_at(verdict: AttributeVerdict, report: Report) -> list[Comparison]:
     """Return the comparisons that a verdict is of, of rates or of numbers, without the reference itself."""
     table = report.whole_table_at(verdict)
@@ -210,7 +193,7 @@ def _find_reason(
     failing = [row for row in watched if row.verdict == "fail"]
     if failing:
         reasons.append(_describe_failing(failing, report))
-    undecided = _names_with(watched, "undecided")
+    undecided = _undecided_names(watched)
     if watched and all(row.obstacle for row in watched):
         places = dict.fromkeys(f"{row.name} ({row.obstacle})" for row in watched)
         reasons.append(f"nothing to compare in {join_names(list(places), MOST_NAMES)}")
@@ -219,8 +202,8 @@ def _find_reason(
     return "; ".join(filter(None, (*reasons, _describe_worse(texts, report, changes))))
 
 
-def _names_with(watched: Sequence[Watched], verdict: Verdict) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(row.name for row in watched if row.verdict == verdict))
+def _undecided_names(watched: Sequence[Watched]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(row.name for row in watched if row.verdict == "undecided"))
 
 
 def describe_undecided(names: Sequence[str]) -> str:
@@ -258,14 +241,12 @@ def names_of_worse(report: Report) -> tuple[str, ...]:
 def _describe_worse(texts: Sequence[str], report: Report, changes: Sequence[Any]) -> str:
     """Return the gaps asked for that are worse at last, and how many are better; empty if none is worse."""
     pairs = [(attribute, metrics_of_worse(name, report)) for attribute, name in split_worse(texts)]
-    if not pairs:
-        return ""
     rows = []
     for row in changes:
         is_asked = any(attribute in ("", row.attribute) and row.metric in names for attribute, names in pairs)
         if is_asked and row.after == report.last:
             rows.append(row)
-    if all(row.reason == "no rows" for row in rows):
+    if pairs and all(row.reason == "no rows" for row in rows):
         obstacle = NO_COMPARISON["no rows"] if rows else "no two groups, or nothing before"
         return f"nothing to compare of what became worse ({obstacle})"
     worse = [f"{row.attribute}:{row.metric} of {row.group}" for row in rows if row.word == "worse"]
@@ -278,13 +259,11 @@ def _describe_worse(texts: Sequence[str], report: Report, changes: Sequence[Any]
 
 def _describe_failing(failing: Sequence[Watched], report: Report) -> str:
     """Return the names of failures: "race:fpr, sex fail"; by its comparisons where a baseline has others."""
-    names = list(dict.fromkeys(row.name for row in failing))
+    names = dict.fromkeys(row.name for row in failing)
+    if report.baseline is not None:
+        rows = chain.from_iterable(watched.failing for watched in failing)
+        names = dict.fromkeys(f"{row.attribute}:{row.metric} of {row.group}" for row in rows)
     verb = "fails" if len(names) == 1 else "fail"
     if report.baseline is None:
         return f"{', '.join(names)} {verb}"
-    comparisons: dict[str, None] = {}
-    for watched in failing:
-        for row in watched.failing:
-            comparisons[f"{row.attribute}:{row.metric} of {row.group}"] = None
-    verb = "fails" if len(comparisons) == 1 else "fail"
-    return f"{join_names(list(comparisons), MOST_NAMES)} {verb}, and worse than in {report.baseline.file}"
+    return f"{join_names(list(names), MOST_NAMES)} {verb}, and worse than in {report.baseline.file}"

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from fairbench_cli.audit.compare.report import Disparity, Interval
 from fairbench_cli.audit.parts import formatting
@@ -24,7 +24,7 @@ def gap_of(row: Disparity) -> Interval:
     return row.ratio
 
 
-def name_gaps(rows: Iterable[Disparity]) -> str:
+def name_gaps(rows: Iterable[Any]) -> str:
     """Return the name of the number that comparisons are judged by: a ratio, a difference, or either."""
     kinds = {has_margin(row.margin) for row in rows}
     if kinds == {True}:

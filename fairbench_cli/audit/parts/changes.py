@@ -37,7 +37,7 @@ from fairbench_cli.audit.compare.verdict import TOLERANCE, margin_of, tau_of
 from fairbench_cli.audit.config import DEFAULT, AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, defined
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.allowed import draw_allowed, format_allowed, gap_axis, has_margin
+from fairbench_cli.audit.parts.allowed import draw_allowed, format_allowed, gap_axis, has_margin, name_gaps
 from fairbench_cli.audit.parts.part import SHORT, Part, View
 from fairbench_cli.audit.scan.pairing import read_sides
 from fairbench_cli.audit.scan.slices import BeforeAfter, Slice
@@ -484,12 +484,7 @@ def _gap_change(row: Change) -> Interval:
 
 def _name_gaps_of_changes(rows: Iterable[Change]) -> str:
     """Return the name of these numbers, in the plural."""
-    kinds = {has_margin(row.margin) for row in rows}
-    if kinds == {True}:
-        return "differences"
-    if kinds == {True, False}:
-        return "ratios or differences"
-    return "ratios"
+    return name_gaps(rows).replace("ratio", "ratios").replace("difference", "differences")
 
 
 MOST_SENTENCES = 6  # unless all are asked for
@@ -672,8 +667,7 @@ def _pair_section(before: str, after: str, changes: Changes, report: Report, vie
     by_rate = group_by(ordered, lambda row: (row.attribute, row.metric))
     figures = []
     for (attribute, metric), rate_rows in by_rate.items():
-        gap = _name_gaps_of_changes(rate_rows[:1]).removesuffix("s")
-        title = f"{attribute}: {RATES[metric].label}, {gap} before and after"
+        title = f"{attribute}: {RATES[metric].label}, {name_gaps(rate_rows[:1])} before and after"
         figures.append(Chart(title, _plot_changes(rate_rows)))
     title = f"From {model_name(before, report)} to {model_name(after, report)}: {describe_outcome(rows)}"
     return Section(
@@ -697,11 +691,10 @@ def summarise_changes(changes: Changes, report: Report) -> str:
     (before, after), sliced = pairs[0], report.config.slice_name
     if len(pairs) == 1:
         where = f"From {model_name(before, report)} to {model_name(after, report)}"
+    elif sliced:
+        where = f"From one {sliced} to the next"
     else:
-        if sliced:
-            where = f"From one {sliced} to the next"
-        else:
-            where = f"Compared with {model_name(before, report)}"
+        where = f"Compared with {model_name(before, report)}"
     return f"{where}: {describe_outcome([row for row in changes.changes if row.deciding])}."
 
 

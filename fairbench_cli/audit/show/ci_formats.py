@@ -135,9 +135,8 @@ def to_sarif(report: Report) -> str:
     """
     rows: list[Comparison] = []
     for verdict in _judged(report):
-        for row in _looked_at(verdict, report):
-            if row.verdict == "fail" or find_severity(row, report) != "note":
-                rows.append(row)
+        judged = _looked_at(verdict, report)
+        rows += [row for row in judged if row.verdict == "fail" or find_severity(row, report) != "note"]
     names = list(dict.fromkeys(row.metric for row in rows))
     driver = {"name": "fairbench", "version": __version__, "rules": [_rule(name) for name in names]}
     run: dict[str, Any] = {

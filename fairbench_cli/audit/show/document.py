@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from fairbench_cli.audit.compare.family import NAMED_SHARE
 from fairbench_cli.audit.compare.gate import describe_undecided, names_of_worse
 from fairbench_cli.audit.compare.report import WHOLE_DECISION, Disparity, GroupRow, Report
-from fairbench_cli.audit.config import UNDECIDED, find_verdict_names
+from fairbench_cli.audit.config import find_verdict_names
 from fairbench_cli.audit.metrics import ROLL_UPS, WHOLE_TABLE
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of, rates
 from fairbench_cli.audit.parts.allowed import (
@@ -216,8 +216,7 @@ def _describe_stop(report: Report) -> str:
         text = "does not stop"
         # Where what fails is not what the gate looks at.
         names = find_verdict_names(config.failing_metrics)
-        asks_for_all = config.fail or not names or UNDECIDED in names
-        if report.verdict == "fail" and not (asks_for_all or gate.accepted or gate.undecided):
+        if report.verdict == "fail" and names and not (config.fail or gate.accepted or gate.undecided):
             verb = "does" if len(names) == 1 else "do"
             text += f": {', '.join(names)} {verb} not fail"
         if changed:
