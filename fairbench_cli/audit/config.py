@@ -590,7 +590,9 @@ class AuditConfig(StrictModel):
             "an audit has no neighbours any more",
             "leave it out; name situation-testing in the metrics of a run",
         ),
-        "pdf": Problem("a page is written by its ending", ("give ", Flag("output", "page.pdf"))),
+        "pdf": Problem(
+            "pages go by -o", ("give ", Flag("output", "page.pdf"), " in the place of ", Flag("pdf"))
+        ),
         "plan": Problem("a plan is a command of its own", "leave it out, or use `fairbench power`"),
     }
 

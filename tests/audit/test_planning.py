@@ -134,7 +134,6 @@ def test_the_command_prints_and_writes_plans(people, say, tmp_path):
         (["white=1000,black=2", "--ref", "group=green"], "green"),
         (["white=1000,black=2", "--format", "groups"], "no format of a plan"),
         (["none.csv"], "no such file"),
-        (["people.csv", "--power", "0.9"], "power has no effect"),
     ],
 )
 def test_mistakes_take_two_lines(arguments, words, people, say, tmp_path):
