@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 PLURALS = {
     "attributes": "attribute",
-    "metrics": "metric",
     "thresholds": "threshold",
     "weights": "weight",
     "sample_weight": "weight",

@@ -688,7 +688,8 @@ def _past_all_stops(draft: _Draft) -> _Draft:
         for name in (*tried.uncut, *cut):
             if name not in draft.columns:
                 continue
-            draft = _with_bins(draft, draft.columns[name], stops=name in cut)
+            others = [other for other in (*tried.roles.attributes, *tried.uncut) if other != name]
+            draft = _with_bins(draft, draft.columns[name], others, stops=name in cut)
         for name in tried.birth_dates:
             draft = draft.with_remark(_ask_for_a_day(draft, name))
     if draft.config != before:
@@ -726,20 +727,21 @@ def _with_other_columns(remarks: Sequence[Remark], names: Sequence[str]) -> Iter
             yield remark
 
 
-def _with_bins(draft: _Draft, column: ColumnSeen, *, stops: bool) -> _Draft:
-    """Return it with a number cut into groups, and a remark."""
+def _with_bins(draft: _Draft, column: ColumnSeen, others: Sequence[str], *, stops: bool) -> _Draft:
+    """Return it with a number cut into groups, and a remark; `others` are audited without it."""
     edges = tuple(edge for edge in AGES if _is_inside(edge, column))
-    is_age = any(word.startswith("age") for word in recognise.split_words(column.name))
     bins: Any = N_BINS
     text = f"cut it into {N_BINS} groups of the same size"
-    if is_age and edges:
+    if edges and recognise.named_like_ages(column.name):
         bins = list(edges)
         text = f"cut it at {', '.join(map(str, edges))}"
     proposed = Remedy(text, {"bins": {column.name: bins}}, proposed=True)
-    in_halves = Remedy("cut it into 2 groups of the same size", {"bins": {column.name: 2}})
+    remedies = [proposed, Remedy("cut it into 2 groups of the same size", {"bins": {column.name: 2}})]
+    if others:
+        remedies.append(Remedy("leave it out", {"attribute": others}))
     problem_text = f"{column.name} is a number of {column.distinct} different values, which is no group"
     problem = Problem(problem_text, "cut it into groups, or leave it out")
-    remark = Remark("bins", column.name, stops, problem, (proposed, in_halves))
+    remark = Remark("bins", column.name, stops, problem, tuple(remedies))
     cut = AuditConfig.model_validate({"bins": {column.name: bins}}).bins
     return draft.with_config(bins={**draft.config.bins, **cut}).with_remark(remark)
 

@@ -11,6 +11,7 @@ SPELLINGS = {
     "favorable": "favourable",
     "favorable-label": "favourable-label",
     "favorable_label": "favourable_label",
+    "metrics": "metric",
 }
 """Names of options and keys that may be spelled otherwise, too."""
 

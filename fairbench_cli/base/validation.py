@@ -1,7 +1,7 @@
 """Turn pydantic's findings into errors for people, with line numbers and "did you mean"."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -83,11 +83,17 @@ Conflict = tuple[KeyPath, MessageText, MessageText]
 """What one part of a file makes wrong in another: where, what is wrong, what to do."""
 
 
-def usual_key(key: Any) -> Any:
-    """Return the name of a key that may be spelled otherwise, too."""
-    if isinstance(key, str):
-        return SPELLINGS.get(key, key)
-    return key
+def usual_key(key: Any, known: Container[str] = ()) -> Any:
+    """Return the name of a key that may be spelled otherwise, too; one of those that are `known` is it.
+
+    >>> usual_key("metrics"), usual_key("metrics", ["metrics"]), usual_key("metric", ["metrics"])
+    ('metric', 'metrics', 'metrics')
+    """
+    if not isinstance(key, str) or key in known:
+        return key
+    if key == "metric" and "metrics" in known:
+        return "metrics"
+    return SPELLINGS.get(key, key)
 
 
 class StrictModel(BaseModel):
@@ -102,10 +108,10 @@ class StrictModel(BaseModel):
     @classmethod
     def _read(cls, data: Any, handler: Any) -> Any:
         """Take keys in other spellings, too, and say of one that is not known what it may be."""
-        if isinstance(data, dict) and SPELLINGS.keys() & data.keys():
-            data = {
-                usual_key(key) if usual_key(key) not in data else key: value for key, value in data.items()
-            }
+        if isinstance(data, dict) and {"metric", *SPELLINGS} & data.keys():
+            known = {field.alias or name for name, field in cls.model_fields.items()}
+            usual = {key: usual_key(key, known) for key in data}
+            data = {usual[key] if usual[key] not in data else key: value for key, value in data.items()}
         try:
             return handler(data)
         except ValidationError as error:

@@ -31,7 +31,7 @@ def plan(
     from fairbench_cli.document.model import Document, Section, plain_table
     from fairbench_cli.experiment.config.read import read_config
     from fairbench_cli.experiment.datasets import list_warnings
-    from fairbench_cli.experiment.plan import arc_in_words, bias_in_words
+    from fairbench_cli.experiment.plan import LABEL_BIAS, arc_in_words, bias_in_words
     from fairbench_cli.experiment.running.reuse import describe_done_elsewhere
     from fairbench_cli.experiment.running.run import prepare, read_shard
 
@@ -89,6 +89,11 @@ def plan(
                 kind = bias_in_words([dataset])
                 if kind:
                     description += f"; β is {kind}"
+                if kind not in ("", LABEL_BIAS):
+                    learned = "`from: network` and " if "network" in dataset else ""
+                    description += (
+                        f" (the outcome has children; {learned}`outcome_sink: true` for {LABEL_BIAS})"
+                    )
         lines.append(f"{dataset['dataset']}: {description}")
     lines += [f"warning: {line}" for line in list_warnings(prepared.datasets)]
     kinds = kinds_of(prepared.distinct)

@@ -49,11 +49,11 @@ _SURVEY_WEIGHT = re.compile(  # as surveys write it: the ACS, CPS, GSS, ESS, NHA
 _WEIGHT = re.compile(r"(?:^|[\W_])w(?:eigh|g)ts?\d*$", re.IGNORECASE | re.ASCII)
 
 # What a word of a column's name begins with, or is ($), accents left out.
+_AGE = r"age(s|d|group|cat\w*|grp|band|range|class|bin)?$|alter$|altersgruppe|leeftijd|edad$|idade$"
 _PROTECTED = re.compile(
-    r"sex(e|o|ual\w*)?$|sesso$|gender|gener[eo]$|geschlecht|geslacht|(fe)?male$|wom[ae]n$|"
+    rf"{_AGE}|sex(e|o|ual\w*)?$|sesso$|gender|gener[eo]$|geschlecht|geslacht|(fe)?male$|wom[ae]n$|"
     r"races?$|racial|raza$|raca$|razza$|skin|colou?r$|ethn|etni|minorit|caste$|tribe$|indigen|hispanic|latin[oax]$|"
     r"black$|asian$|caucasian$|"
-    r"age(s|d|group|cat\w*|grp|band|range|class|bin)?$|alter$|altersgruppe|leeftijd|edad$|idade$|"
     r"birth|dob$|geburt|naissance|nacimiento|nascimento|nascita|geboorte|"
     r"nation|nacion|nazion|citizen|staatsang|ciudadan|immigra|migra|foreign|auslander|nativ|herkunft|afkomst|"
     r"relig|creed$|faith$|godsdienst|disab|handicap|behinder|discap|"
@@ -236,6 +236,15 @@ def named_like_protected(name: str) -> bool:
     """
     tokens = _plain_words(name)
     return any(_PROTECTED.match(word) for word in tokens) or tokens in (["group"], ["groups"])
+
+
+def named_like_ages(name: str) -> bool:
+    """Return whether a column is called like ages, in some languages.
+
+    >>> [named_like_ages(name) for name in ("Alter", "age_at_hire", "agency", "alternative")]
+    [True, True, False, False]
+    """
+    return any(re.match(_AGE, word) for word in _plain_words(name))
 
 
 def named_like_harm(text: str) -> bool:

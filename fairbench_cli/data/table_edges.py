@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fairbench_cli.base.errors import format_value, user_error
-from fairbench_cli.base.safe_text import printable
+from fairbench_cli.base.safe_text import printable, shorten
 from fairbench_cli.data.number_writing import GAP_WORDS, is_written_number
 
 MOST_ABOVE = 100  # rows, in which the names are looked for
@@ -138,19 +138,21 @@ def describe_above(line: int, titles: Sequence[str], called: str = "row") -> lis
     """Return a note on which row has the names, where something stands above; `titles` are its texts."""
     if line <= 1:
         return []
-    title = f" ({printable(titles[0])[:SHOWN]})" if titles else ""
+    title = f" ({shorten(printable(titles[0]), SHOWN)})" if titles else ""
     return [f"The names of columns are in {called} {line}; what stands above is left out{title}."]
 
 
 def describe_below(texts: Sequence[str]) -> list[Note]:
     """Return a note on what stands below the rows of people, if something does."""
-    return [f"What stands below the table is left out ({printable(texts[0])[:SHOWN]})."] if texts else []
+    if not texts:
+        return []
+    return [f"What stands below the table is left out ({shorten(printable(texts[0]), SHOWN)})."]
 
 
 def describe_units(row: Row) -> Note:
     """Return a note on a row of units that is left out."""
     listed = ", ".join(str(cell) for cell in row if cell not in ("", None))
-    return f"The row of units below the names is left out ({printable(listed)[:SHOWN]})."
+    return f"The row of units below the names is left out ({shorten(printable(listed), SHOWN)})."
 
 
 def has_header(rows: list[list[str]]) -> bool:

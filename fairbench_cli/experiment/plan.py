@@ -475,15 +475,9 @@ _KINDS = {"prior shift": "prior shift", "mixture": "a mixture", LABEL_BIAS: LABE
 def bias_in_words(sources: Sequence[Mapping[str, Any]], called: Callable[[str], str] = str) -> str:
     """Say which bias β is, of what a plan says about data sets; empty where it is not known or is none.
 
-    The structure of a shipped network is given: for another one it has to be learned.
-
     >>> one = {"dataset": "a", "attribute": "sex", "bias_kind": "prior shift"}
-    >>> bias_in_words([one])
-    'prior shift (the outcome has children; `outcome_sink: true` for label bias)'
-    >>> bias_in_words([one | {"network": "a.network.json"}])[39:]
-    '`from: network` and `outcome_sink: true` for label bias)'
-    >>> bias_in_words([one, one | {"dataset": "b", "bias_kind": "label bias"}])
-    'prior shift on a (the outcome has children; `outcome_sink: true` for label bias), label bias on b'
+    >>> bias_in_words([one]), bias_in_words([one, one | {"dataset": "b", "bias_kind": "label bias"}])
+    ('prior shift', 'prior shift on a, label bias on b')
     """
     with_kind = [source for source in sources if source.get("bias_kind")]
     present = {source["bias_kind"] for source in with_kind}
@@ -497,12 +491,6 @@ def bias_in_words(sources: Sequence[Mapping[str, Any]], called: Callable[[str], 
         if len(kinds) > 1:
             clause += f" on {', '.join(names)}"
         clauses.append(clause)
-    shifted = len([kind for kind in kinds if kind != LABEL_BIAS])
-    if shifted:
-        remedy = f"`outcome_sink: true` for {LABEL_BIAS}"
-        if any("network" in source for source in with_kind):
-            remedy = f"`from: network` and {remedy}"
-        clauses[shifted - 1] += f" (the outcome has children; {remedy})"
     return ", ".join(clauses)
 
 

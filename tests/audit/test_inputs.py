@@ -193,6 +193,16 @@ def test_other_spellings(people, tmp_path, say):
     by_file = say("audit", f"{tmp_path}/words.csv", "-c", f"{tmp_path}/options.yaml", "-f", "json").out
     assert by_flag == by_file
     assert Label.model_validate({"column": "score", "favorable": "yes"}).favourable == "yes"  # of a card
+    by_metric = [
+        audit(people, attribute="sex", **{key: "fpr"}, **FAST).to_json() for key in ("metric", "metrics")
+    ]
+    people.to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "metrics.yaml").write_text("metrics: fpr\n")
+    for flags in (["--metrics", "fpr"], ["--set", "metrics=fpr"], ["-c", f"{tmp_path}/metrics.yaml"]):
+        said = json.loads(say("audit", f"{tmp_path}/people.csv", *flags, "-a", "sex", "-f", "json").out)
+        assert said["disparities"] == json.loads(by_metric[0])["disparities"]
+    assert by_metric[0] == by_metric[1]
+    assert say("plan", "quickstart", "--set", "metric=[accuracy]").code == 0
     (tmp_path / "options.yaml").write_text("favorable: 'yes'\nfavourable: 'yes'\n")
     two_lines(
         say("audit", f"{tmp_path}/words.csv", "-c", f"{tmp_path}/options.yaml"), 'unknown key "favorable"'

@@ -40,12 +40,12 @@ _REQUESTED: dict[str, tuple[str, Callable[[AuditConfig], bool]]] = {
         lambda config: config.compares_models and config.outcome == "number",
     ),
     "numbers": ("numbers:NUMBERS", lambda config: config.of_numbers),
-    "numeric_attributes": ("numeric_attributes:NUMERIC_ATTRIBUTES", _cuts_numbers),
     "classes": (
         "whole_table:WHOLE_TABLE_OF_CLASSES",
         lambda config: not config.of_numbers and len(config.favourable) > 1,
     ),
     "rates": ("rates:RATES_OF_GROUPS", lambda _: True),
+    "numeric_attributes": ("numeric_attributes:NUMERIC_ATTRIBUTES", _cuts_numbers),
     "requested": ("requested_metrics:BY_NAME", lambda config: bool(requested_names(config))),
     "subgroups": ("subgroups:SUBGROUPS", lambda config: config.scan),
     "curves": ("curves:CURVES", lambda config: config.curves),

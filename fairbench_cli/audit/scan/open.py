@@ -82,6 +82,7 @@ from fairbench_cli.base.spelling_variants import find_abbreviations, find_spelli
 from fairbench_cli.data.number_writing import GAP_WORDS
 from fairbench_cli.data.recognise import (
     are_dates,
+    named_like_ages,
     named_like_amounts,
     named_like_identifiers,
     named_like_protected,
@@ -694,7 +695,7 @@ def _unused_columns(roles: ColumnRoles) -> tuple[str, ...]:
 
 def _uncut_birth_dates(rows: CountedRows) -> tuple[str, ...]:
     """Return the columns of birth dates, of which no ages are audited; none where an age is."""
-    if any("age" in split_words(name) for name in rows.roles.attributes):
+    if any(map(named_like_ages, rows.roles.attributes)):
         return ()
     return _uncut_attributes(rows, rows.roles.birth_dates)
 

@@ -24,7 +24,7 @@ from fairbench_cli.audit.parts.findings import QUESTION, describe_gap, differs
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.scan.roles import NO_LABELS
 from fairbench_cli.audit.show.answer_model import Sentence
-from fairbench_cli.audit.show.headline import headline, rate_meaning, without_choice
+from fairbench_cli.audit.show.headline import headline, rate_meaning, spoken_verdict, without_choice
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, format_path, format_percent, join_names
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, row_chart, rule, whisker
@@ -133,7 +133,7 @@ def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer
     if charts:
         detail = without_choice(detail, report)
     detail = f"{detail} {audited}".lstrip()
-    headline_statement = Statement(answer.message, answer.verdict, detail=detail)
+    headline_statement = Statement(answer.message, spoken_verdict(answer, report), detail=detail)
     return Answer(headline_statement, tuple(statements), tuple(still), gate_statement)
 
 
@@ -412,6 +412,8 @@ def _describe_largest(report: Report) -> str:
 def _reading_section(report: Report) -> Section:
     """Return the section of what a reader has to know."""
     config = report.config
+    behind = next((row.behind for row in report.disparities if row.deciding), None)
+    example = f"{formatting.fraction(behind)} are the rows behind a rate. " if behind else ""
     notes = (
         *_describe_what_is_compared(report),
         *verdict_legend(report),
@@ -420,7 +422,7 @@ def _reading_section(report: Report) -> Section:
         "pass. The first sentences are of the largest gap of each attribute: "
         f"{_describe_largest(report)}; first the attribute where that concerns most people.",
         _describe_numbers(report),
-        "805/1,795 are the rows behind a rate. A difference is group − reference. Thin lines are intervals. "
+        f"{example}A difference is group − reference. Thin lines are intervals. "
         f"* marks groups of fewer than {config.min_group} rows.",
         "In the figures a diamond fails, a disc passes or is not decided, a ring is the reference"
         f"{'; hollow marks were not tested' if config.rule == 'point' else ''}; the dashed line is the "

@@ -79,6 +79,11 @@ def headline(report: Report) -> Headline:
     return answer
 
 
+def spoken_verdict(answer: Headline, report: Report) -> Verdict | None:
+    """Return the verdict that the first sentence gives; None where it warns of the label instead."""
+    return None if label_warning(report) else answer.verdict
+
+
 def _headline(report: Report) -> Headline:
     if report.of_numbers:
         from fairbench_cli.audit.show.number_headline import number_headline

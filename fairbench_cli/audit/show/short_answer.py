@@ -28,6 +28,7 @@ from fairbench_cli.audit.show.headline import (
     harmed_group,
     headline,
     rate_meaning,
+    spoken_verdict,
     worst_comparisons,
 )
 from fairbench_cli.base.safe_text import format_count, format_percent
@@ -69,7 +70,7 @@ def short_document(report: Report) -> Document:
     if n_more:
         more = f"{format_count(n_more, 'more note')}, {MORE[0].lower()}{MORE[1:]}"
     endings = tuple(filter(None, (describe_gate(report), more)))
-    statement = Statement(answer.message, answer.verdict, detail=answer.detail)
+    statement = Statement(answer.message, spoken_verdict(answer, report), detail=answer.detail)
     return Document(
         "", Answer(statement), sections=tuple(sections), notes=endings, tested=report.config.rule != "point"
     )
