@@ -83,15 +83,15 @@ Conflict = tuple[KeyPath, MessageText, MessageText]
 """What one part of a file makes wrong in another: where, what is wrong, what to do."""
 
 
-def usual_key(key: Any, known: Container[str] = ()) -> Any:
-    """Return the name of a key that may be spelled otherwise, too; one of those that are `known` is it.
+def usual_key(key: Any, names: Container[str] = ()) -> Any:
+    """Return the name of a key that may be spelled otherwise, too; one of `names` is it.
 
     >>> usual_key("metrics"), usual_key("metrics", ["metrics"]), usual_key("metric", ["metrics"])
     ('metric', 'metrics', 'metrics')
     """
-    if not isinstance(key, str) or key in known:
+    if not isinstance(key, str) or key in names:
         return key
-    if key == "metric" and "metrics" in known:
+    if key == "metric" and "metrics" in names:
         return "metrics"
     return SPELLINGS.get(key, key)
 
@@ -109,8 +109,8 @@ class StrictModel(BaseModel):
     def _read(cls, data: Any, handler: Any) -> Any:
         """Take keys in other spellings, too, and say of one that is not known what it may be."""
         if isinstance(data, dict) and {"metric", *SPELLINGS} & data.keys():
-            known = {field.alias or name for name, field in cls.model_fields.items()}
-            usual = {key: usual_key(key, known) for key in data}
+            names = {field.alias or name for name, field in cls.model_fields.items()}
+            usual = {key: usual_key(key, names) for key in data}
             data = {usual[key] if usual[key] not in data else key: value for key, value in data.items()}
         try:
             return handler(data)

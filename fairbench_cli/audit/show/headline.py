@@ -462,11 +462,11 @@ def _describe_told_gap(row: Disparity, report: Report) -> str:
         if selection is not None:
             event, among = EVENTS[row.metric]
             shares = f"{format_percent(row.value)} and {format_percent(row.reference_value)}"
-            told = f"{event or 'share of all selected'}, {shares}"
+            comparison = f"{event or 'share of all selected'}, {shares}"
             if row.metric in AFTERWARDS:
-                told = f"of {among} {shares} {event.removesuffix(' selected')}"
+                comparison = f"of {among} {shares} {event.removesuffix(' selected')}"
             fails = "fails clearly" if row.shown_outside else "fails"
-            text = f"{describe_shares(selection)}; {fails}: {told}"
+            text = f"{describe_shares(selection)}; {fails}: {comparison}"
     if harmed:
         return f"{text}, so {formatting.format_group(harmed)} are worse off"
     return text
