@@ -1,12 +1,13 @@
 """What a person is asked before an audit, without names of measures; and which options follow, with reasons.
 
-The questions, when they are asked and what follows are tables. They go back to the fairness tree of Aequitas
-(Saleiro et al. 2018, §3.2), and add what is decided, who is compared and how much is allowed.
+The questions, when they are asked and what follows are in `questions.yaml`. They go back to the fairness tree
+of Aequitas (Saleiro et al. 2018, §3.2), and add what is decided, who is compared and how much is allowed.
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from fairbench_cli.audit.scan.columns_seen import Candidate
@@ -14,6 +15,7 @@ from fairbench_cli.audit.scan.direction import find_direction
 from fairbench_cli.audit.understood import Understood, merge_options
 from fairbench_cli.base.errors import ArgumentError, Problem, format_value, suggest
 from fairbench_cli.base.safe_text import format_percent
+from fairbench_cli.base.strict_yaml import read_yaml
 from fairbench_cli.data.recognise import named_like_harm, named_like_refusals
 
 VERY_FEW = 0.05  # of all: so few selected are very few
@@ -64,7 +66,7 @@ class Question:
     text: str
     why: str
     answers: tuple[AnswerOption, ...]
-    default: str
+    default: str = ""
     needs: tuple[tuple[str, tuple[str, ...]], ...] = ()
     unasked: str = ""
 
@@ -85,18 +87,18 @@ class Rule:
     ----------
     answers : dict of question to answer
         All of which must have been given.
-    options : dict
-        A text ``{value}`` in them is what was given with the answer.
     reason : str
         One sentence.
-    without : tuple of str
+    options : dict
+        A text ``{value}`` in them is what was given with the answer.
+    without : sequence of str
         Options that are taken away.
     """
 
     answers: Mapping[str, str]
-    options: Mapping[str, Any]
     reason: str
-    without: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    without: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -136,289 +138,18 @@ class Choice:
         return "\n".join(lines) + "\n"
 
 
-DECISION = (KIND, ("decision",))
-NUMBER = (KIND, ("number",))
+def _read_tables() -> tuple[tuple[Question, ...], tuple[Rule, ...]]:
+    """Return the questions, and what follows from answers."""
+    tables = read_yaml(Path(__file__).with_name("questions.yaml")).data
+    questions = []
+    for entry in tables["questions"]:
+        answers = tuple(AnswerOption(**answer) for answer in entry.pop("answers", ()))
+        needs = tuple((question, tuple(ids)) for question, ids in entry.pop("needs", {}).items())
+        questions.append(Question(**entry, answers=answers, needs=needs))
+    return tuple(questions), tuple(Rule(**entry) for entry in tables["rules"])
 
-QUESTIONS = (
-    Question(
-        "score",
-        "Which column says what was decided?",
-        "Groups are compared on it.",
-        (),
-        "",
-    ),
-    Question(
-        "favourable",
-        "Which value is the good one for the person?",
-        "How many of each group have it is what is compared.",
-        (),
-        "",
-        (DECISION,),
-    ),
-    Question(
-        "outcome",
-        "Is there an outcome that shows who was right?",
-        "Mistakes can be counted only where it is known what came true.",
-        (
-            AnswerOption("none", "No", "Only what was decided is known."),
-            AnswerOption("all", "Yes, of everybody", "A column says of each person what came true."),
-            AnswerOption(
-                "selected",
-                "Yes, but only of those who were selected",
-                "Of those who were passed over nobody knows what would have come true.",
-            ),
-        ),
-        "none",
-        ((HAS_LABELS, ("yes",)),),
-        "none",
-    ),
-    Question(
-        "label",
-        "Which column says what came true?",
-        "Decisions, or numbers, are compared with it.",
-        (),
-        "",
-        (("outcome", ("all", "selected")),),
-    ),
-    Question(
-        "harm",
-        "Does being selected help or harm?",
-        "Of help nobody should be left out; harm should not come to the wrong people.",
-        (
-            AnswerOption("help", "It helps", "A job, a loan, a place, support."),
-            AnswerOption("harm", "It harms", "Detention, an inspection, a refusal, a suspicion."),
-            AnswerOption("unknown", "I do not know", "No group is called worse off."),
-        ),
-        "unknown",
-        (DECISION,),
-    ),
-    Question(
-        "fair-in",
-        "Should groups be alike in who is selected, or in mistakes?",
-        "Equal shares and equal mistakes are two aims, which seldom hold together.",
-        (
-            AnswerOption("selected", "In who is selected", "Whatever came true of them."),
-            AnswerOption("mistakes", "In mistakes", "Among people of whom the same came true."),
-        ),
-        "mistakes",
-        (DECISION, ("outcome", ("all",))),
-        "selected",
-    ),
-    Question(
-        "share",
-        "As many from each group, or by their share?",
-        "Groups are seldom of one size.",
-        (
-            AnswerOption("share", "By their share", "Of each group, how many are selected."),
-            AnswerOption("number", "As many from each", "Of those selected, how many are of each group."),
-        ),
-        "share",
-        (DECISION, ("outcome", ("none", "all")), ("fair-in", ("selected",))),
-    ),
-    Question(
-        "few",
-        "Are only very few selected?",
-        f"Very few are {VERY_FEW:.0%} or less.",
-        (
-            AnswerOption("both", "Whether or not: look at both kinds of mistakes", "Nothing is left out."),
-            AnswerOption("no", "No", "Count mistakes among all of whom the same came true."),
-            AnswerOption("yes", "Yes", "Count mistakes among all who were decided on alike."),
-        ),
-        "both",
-        (DECISION, ("outcome", ("all",)), ("fair-in", ("mistakes",))),
-    ),
-    Question(
-        "compared",
-        "Who is compared with whom?",
-        "A gap is one between two groups.",
-        (
-            AnswerOption("majority", "Each group with the largest"),
-            AnswerOption("maximum", "Each group with the one of the highest rate"),
-            AnswerOption("minimum", "Each group with the one of the lowest rate"),
-            AnswerOption("rest", "Each group with all others together"),
-            AnswerOption("given", "With a group that I name", takes="groups"),
-        ),
-        "majority",
-        (DECISION,),
-    ),
-    Question(
-        "compared-number",
-        "Who is compared with whom?",
-        "A gap is one between two groups.",
-        (
-            AnswerOption("majority", "Each group with the largest"),
-            AnswerOption("rest", "Each group with all others together"),
-            AnswerOption("given", "With a group that I name", takes="groups"),
-        ),
-        "majority",
-        (NUMBER,),
-    ),
-    Question(
-        "allowed",
-        "How much difference is allowed?",
-        "No two groups are exactly alike.",
-        (
-            AnswerOption(
-                "four-fifths", "Four fifths", "At least 80 % of the other group's rate, 125 % at most."
-            ),
-            AnswerOption("share", "Another share of the other group's rate", "0.9 is 90 %.", "share"),
-            AnswerOption("points", "So many percentage points", "30 % against 35 % are 5 points.", "points"),
-        ),
-        "four-fifths",
-        (DECISION,),
-    ),
-    Question(
-        "allowed-number",
-        "How much difference is allowed?",
-        "No two groups are exactly alike.",
-        (
-            AnswerOption(
-                "usual",
-                "The usual",
-                "A fifth of a standard deviation; of amounts such as pay 5 % of the other group's mean, "
-                "where that is less.",
-            ),
-            AnswerOption("units", "So much of what is measured", "Such as 1,000 a year.", "units"),
-            AnswerOption("percent", "Another share of the other group's mean", "10 is 10 %.", "percent"),
-        ),
-        "usual",
-        (NUMBER,),
-    ),
-)
 
-RULES = (
-    Rule(
-        {"outcome": "none", KIND: "decision"}, {}, "No outcome shows who was right, so no mistake is counted."
-    ),
-    Rule(
-        {"harm": "help"}, {"decision": "assistive"}, "Being selected helps: what counts is who is left out."
-    ),
-    Rule({"harm": "harm"}, {"decision": "punitive"}, "Being selected harms: what counts is who is hit."),
-    Rule(
-        {"harm": "unknown"}, {}, "Whether being selected helps is not known, so no group is called worse off."
-    ),
-    Rule(
-        {"fair-in": "selected", "share": "share"},
-        {"metric": ["selection-rate"]},
-        "Who is selected is compared by share: of each group, how many are selected.",
-    ),
-    Rule(
-        {"fair-in": "selected", "share": "number"},
-        {"metric": ["selected-share"]},
-        "Who is selected is compared by number: of those selected, how many are of each group.",
-    ),
-    Rule(
-        {"fair-in": "mistakes", "harm": "help", "few": "both"},
-        {"metric": ["for", "fnr"]},
-        "Who is passed over wrongly counts in two ways: of those passed over, how many should not have been, "
-        "and of those who should be selected, how many are missed. Where groups deserve it unequally often, "
-        "both are equal by chance only.",
-    ),
-    Rule(
-        {"fair-in": "mistakes", "harm": "harm", "few": "both"},
-        {"metric": ["fdr", "fpr"]},
-        "Who is selected wrongly counts in two ways: of those selected, how many should not have been, and "
-        "of those who should not be, how many are selected. Where groups deserve it unequally often, both "
-        "are equal by chance only.",
-    ),
-    Rule(
-        {"fair-in": "mistakes", "harm": "help", "few": "no"},
-        {"metric": ["fnr"]},
-        "Not only very few are selected: of those who should be, how many are missed.",
-    ),
-    Rule(
-        {"fair-in": "mistakes", "harm": "help", "few": "yes"},
-        {"metric": ["for"]},
-        "Very few are selected, and most who should be are missed anyway: of those passed over, how many "
-        "should not have been.",
-    ),
-    Rule(
-        {"fair-in": "mistakes", "harm": "harm", "few": "no"},
-        {"metric": ["fpr"]},
-        "Not only very few are selected: of those who should not be, how many are selected.",
-    ),
-    Rule(
-        {"fair-in": "mistakes", "harm": "harm", "few": "yes"},
-        {"metric": ["fdr"]},
-        "Very few are selected, so that hardly anybody is wrongly: of those selected, how many should not "
-        "have been.",
-    ),
-    Rule(
-        {"fair-in": "mistakes", "harm": "unknown", "few": "both"},
-        {"metric": ["for", "fnr", "fdr", "fpr"]},
-        "Who is passed over wrongly and who is selected wrongly both count, in two ways each.",
-    ),
-    Rule(
-        {"fair-in": "mistakes", "harm": "unknown", "few": "no"},
-        {"metric": ["fnr", "fpr"]},
-        "Not only very few are selected: of those who should be, how many are missed, and of the others, how "
-        "many are selected.",
-    ),
-    Rule(
-        {"fair-in": "mistakes", "harm": "unknown", "few": "yes"},
-        {"metric": ["for", "fdr"]},
-        "Very few are selected: of those passed over, and of those selected, how many should not have been.",
-    ),
-    Rule(
-        {"outcome": "selected", "harm": "help"},
-        {"metric": ["ppv", "ppv-difference"]},
-        "The outcome is known only of those who were selected: of these, how many were selected rightly.",
-        # A share of right selections harms no group for certain where being selected helps.
-        without=("decision",),
-    ),
-    *(
-        Rule(
-            {"outcome": "selected", "harm": harm},
-            {"metric": ["ppv", "ppv-difference"]},
-            "The outcome is known only of those who were selected: of these, how many were selected rightly.",
-        )
-        for harm in ("harm", "unknown")
-    ),
-    Rule({KIND: "number"}, {}, "Numbers are compared as they are, by their means."),
-    Rule(
-        {KIND: "number", "outcome": "all"},
-        {},
-        "The outcome says how far each number is off, which is compared, too.",
-    ),
-    Rule({"compared": "majority"}, {"ref_method": "majority"}, "Each group is compared with the largest."),
-    Rule(
-        {"compared": "maximum"},
-        {"ref_method": "maximum"},
-        "Each group is compared with the one of the highest rate.",
-    ),
-    Rule(
-        {"compared": "minimum"},
-        {"ref_method": "minimum"},
-        "Each group is compared with the one of the lowest rate.",
-    ),
-    Rule({"compared": "rest"}, {"ref_method": "rest"}, "Each group is compared with all others together."),
-    Rule({"compared": "given"}, {"ref": "{value}"}, "The groups to compare with are named."),
-    Rule(
-        {"compared-number": "majority"},
-        {"ref_method": "majority"},
-        "Each group is compared with the largest.",
-    ),
-    Rule(
-        {"compared-number": "rest"},
-        {"ref_method": "rest"},
-        "Each group is compared with all others together.",
-    ),
-    Rule({"compared-number": "given"}, {"ref": "{value}"}, "The groups to compare with are named."),
-    Rule(
-        {"allowed": "four-fifths"},
-        {"tau": 0.8},
-        "Four fifths are allowed: a rate from 80 % to 125 % of the other group's.",
-    ),
-    Rule({"allowed": "share"}, {"tau": "{value}"}, "Another share is allowed: {value} of the other rate."),
-    Rule({"allowed": "points"}, {"margin": "{value}"}, "{value} percentage points are allowed."),
-    Rule({"allowed-number": "units"}, {"margin": "{value}"}, "A difference of {value} is allowed."),
-    Rule(
-        {"allowed-number": "percent"},
-        {"margin": "{value}"},
-        "A difference of {value} % of the other group's mean is allowed.",
-    ),
-)
-"""What follows from answers. Those on who is selected and on mistakes are the tree of Aequitas."""
+QUESTIONS, RULES = _read_tables()
 
 EXAMPLES = {"share": "0.9", "points": "5", "units": "1000", "percent": "10", "groups": "sex=Male;race=White"}
 """What is given with an answer that takes something."""

@@ -531,7 +531,7 @@ def _with_favourable(draft: _Draft, column: ColumnSeen, key: str) -> _Draft:
     if not is_outcome or is_said or not TWO <= len(values) <= MOST_CODES:
         return draft
     good = recognise.guess_good_value(values, column.name)
-    likely = values[0] if good is None else good
+    likely = good or values[0]
     listed = join_names([format_value(value) for value in values], MOST_REMEDIES)
     fix = f"say which value is the good one{'' if good is None else f', likely {format_value(good)}'}"
     remedies = []

@@ -48,8 +48,8 @@ class KnownFile:
         What to do; ``{path}`` and ``{csv}`` are quoted for a shell.
     reader : str
         The call of pandas that reads it, with ``{name}`` for the file's name as code.
-    needs : str
-        What pandas needs for that, where that is more than fairbench needs.
+    only : str
+        Where that may be done.
     start : int
         Where the magic bytes stand.
     """
@@ -58,7 +58,7 @@ class KnownFile:
     magic: tuple[bytes, ...]
     fix: str = AGAIN
     reader: str = ""
-    needs: str = ""
+    only: str = ""
     start: int = 0
 
     def refusal(self, name: str) -> UserError:
@@ -67,8 +67,7 @@ class KnownFile:
         fix = self.fix.format(path=shlex.quote(name), csv=shlex.quote(csv))
         if self.reader:
             saved = save_as_csv(self.reader.format(name=json.dumps(name)), name)
-            needed = f"where {self.needs} is installed" if self.needs else self.fix
-            fix = f"{needed}, {saved}" if needed != AGAIN else saved
+            fix = ", ".join(filter(None, (self.only, saved)))
         return user_error(f"this is {self.called}", fix, name)
 
 
@@ -92,20 +91,25 @@ KINDS = (
         "an SPSS file",
         (b"$FL2@(#)", b"$FL3@(#)"),
         reader="pandas.read_spss({name})",
-        needs="pyreadstat",
+        only="where pyreadstat is installed",
     ),
     KnownFile(
         "an Arrow or Feather file",
         (b"ARROW1\0\0", b"FEA1\0"),
         reader="pandas.read_feather({name})",
-        needs="pyarrow",
+        only="where pyarrow is installed",
     ),
-    KnownFile("an HDF5 file", (b"\x89HDF\r\n\x1a\n",), reader="pandas.read_hdf({name})", needs="tables"),
+    KnownFile(
+        "an HDF5 file",
+        (b"\x89HDF\r\n\x1a\n",),
+        reader="pandas.read_hdf({name})",
+        only="where tables is installed",
+    ),
     KnownFile(
         "a pickle, which may run any code when it is read",
         tuple(bytes((0x80, protocol)) for protocol in (2, 3, 4, 5)),
-        "only if you know who made it",
         reader="pandas.read_pickle({name})",
+        only="only if you know who made it",
     ),
     KnownFile(
         "an R data set (.rds)",

@@ -79,7 +79,7 @@ def make_row_drawer(
     >>> bool(np.array_equal(rows, sample(half, 6, seed=1).codes))
     True
     """
-    stream_names = {} if streams is None else streams
+    stream_names = streams or {}
     steps = []
     for j in net.order:
         name = net.names[j]

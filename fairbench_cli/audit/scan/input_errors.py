@@ -71,7 +71,7 @@ def reading_error(source: Source, error: Exception) -> UserError:
             return user_error(problem, "save the file again as plain UTF-8 CSV", source.name)
     first_line = text.splitlines()[0][:200]
     called = {"csv": "CSV", "ndjson": "NDJSON", "json": "JSON", "parquet": "Parquet", "sqlite": "SQLite"}
-    kind = called.get(source.format, FRAME if source.format == "frame" else source.format)
+    kind = (called | {"frame": FRAME}).get(source.format, source.format)
     return user_error(f"cannot be read as {kind}: {first_line}", "write the file again", source.name)
 
 

@@ -164,11 +164,10 @@ def _refuse_same_people(rows: CountedRows) -> None:
     if not times:
         return
     roles = rows.roles
-    attributes = [roles.attributes[name] for name in _groups_of_people(rows)]
-    taken_columns = set(roles.role_of).union(attributes)
+    telling = _telling_columns(rows)
+    taken_columns = set(roles.role_of).union(telling)
     free = {name: i for name, i in rows.source.column_index.items() if i not in taken_columns}
     repeats = {name: i for name, i in free.items() if named_like_repeats(name)}
-    telling = attributes + ([] if roles.label is None else [roles.label])
     hashes = ", ".join(f"hash(trimmed_{i}) AS c{i}" for i in telling + list(repeats.values()))
     with rows.source.engine(ordered=True, threads=1):
         columns = rows.source.execute(f"SELECT {hashes} FROM predictions").fetchnumpy()
@@ -219,9 +218,7 @@ def _have_same_names(rows: CountedRows, column: int, free: Mapping[str, int], ti
     if not identifier:
         return False
     name = f"trimmed_{free[identifier]}"
-    telling = [rows.roles.attributes[attribute] for attribute in _groups_of_people(rows)]
-    telling += [] if rows.roles.label is None else [rows.roles.label]
-    person = ", ".join([name] + [f"trimmed_{i}" for i in telling])
+    person = ", ".join([name] + [f"trimmed_{i}" for i in _telling_columns(rows)])
     counts = f"count(DISTINCT (trimmed_{column}, {name})), count(DISTINCT ({person})), count(*)"
     n_pairs, n_people, n_rows = rows.source.row(f"SELECT {counts} FROM predictions")
     return bool(n_pairs == n_rows == n_people * times)
@@ -296,6 +293,14 @@ def _times_that_people_may_come(rows: CountedRows) -> list[int]:
     most = min(MOST_TIMES, int(rows.together.rows.sum()) // FEWEST_PEOPLE)
     divisor = math.gcd(*sizes.values()) or 1
     return [k for k in range(2, most + 1) if divisor % k == 0]
+
+
+def _telling_columns(rows: CountedRows) -> list[int]:
+    """Return the columns of the attributes, and of the label."""
+    columns = [rows.roles.attributes[name] for name in _groups_of_people(rows)]
+    if rows.roles.label is not None:
+        columns.append(rows.roles.label)
+    return columns
 
 
 def _groups_of_people(rows: CountedRows) -> list[str]:

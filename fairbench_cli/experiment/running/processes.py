@@ -71,7 +71,7 @@ def die_with_parent(parent: int, number: int | None = None) -> None:
     """
     if sys.platform != "linux":
         return
-    _ask_for_signal(signal.SIGKILL if number is None else number)
+    _ask_for_signal(number or signal.SIGKILL)
     if os.getppid() != parent:  # it has ended already
         os._exit(1)
 
