@@ -308,6 +308,12 @@ def _totals(table: ValueTable) -> GroupTotals:
     return GroupTotals(table.rows[0], table.counts[0].sum(), table.squares[0].sum())
 
 
+def _equal_totals(n_rows: float, shape: tuple[int, ...] = ()) -> GroupTotals:
+    """Return the totals of rows without weights, each an array of a shape."""
+    n = np.full(shape, n_rows)
+    return GroupTotals(n, n, n)
+
+
 def row_placements(group: ArrayLike, reference: ArrayLike) -> PlacementSums:
     """Return the sums of placements of rows without weights along the last axis, one group in each array."""
     values = np.concatenate([group, reference], axis=-1, dtype=np.float64)
@@ -315,11 +321,10 @@ def row_placements(group: ArrayLike, reference: ArrayLike) -> PlacementSums:
     order = np.argsort(values, axis=-1, kind="stable")
     is_group = (order < n_group).astype(np.float64)
     counts = _count_in_order(np.take_along_axis(values, order, axis=-1), is_group, 1 - is_group)
-    totals = [
-        GroupTotals(*(np.full(values.shape[:-1], float(n)) for _ in range(3)))
-        for n in (n_group, values.shape[-1] - n_group)
-    ]
-    return sum_placements([PairedCounts(*counts, *counts)], totals[0], totals[1])
+    shape = values.shape[:-1]
+    totals = _equal_totals(n_group, shape)
+    reference_totals = _equal_totals(values.shape[-1] - n_group, shape)
+    return sum_placements([PairedCounts(*counts, *counts)], totals, reference_totals)
 
 
 def _count_in_order(values: Floats, *columns: Floats) -> list[Floats]:
@@ -433,8 +438,8 @@ def tied_placements(values: Floats, groups: Ints, group: int, reference: int | N
         n_reference = len(groups) - n_group
     else:
         n_reference = np.count_nonzero(groups == reference)
-    totals = [GroupTotals(*(np.asarray(float(n)) for _ in range(3))) for n in (n_group, n_reference)]
-    return sum_placements(_count_runs(values, groups, group, reference), totals[0], totals[1])
+    runs = _count_runs(values, groups, group, reference)
+    return sum_placements(runs, _equal_totals(float(n_group)), _equal_totals(float(n_reference)))
 
 
 def _count_runs(values: Floats, groups: Ints, group: int, reference: int | None) -> Iterator[PairedCounts]:
