@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import scaled, some_of
+from conftest import most_by_chance, scaled, some_of, study_of, worlds
 from report.answer_run import counts, run_of
 
 from fairbench_cli.document.markdown import markdown
@@ -61,3 +61,11 @@ def test_what_moves_is_said_to_move_through_every_door(seed):
             assert row["population_low"] > 0 or row["population_high"] < 0
     # 3. Of a metric whose ideal is an end of its range both tests are one.
     assert (paired.loc["accuracy", "population_verdict"] != "moved").all()
+
+
+def test_where_nothing_moves_it_is_seldom_said():
+    study = study_of("levels_moves")
+    assert next(study.rates_of_words(2, (0.0,))).startswith("| drawn | 100 | 3 | 0.0 |")
+    runs = len(worlds(300))
+    share = float(next(study.rates_of_words(runs, (0.05,))).split("|")[5].split()[0])
+    assert round(share * runs) <= most_by_chance(runs, 0.05)
