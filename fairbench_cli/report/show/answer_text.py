@@ -846,8 +846,8 @@ def _chance(run: RunResults, answer: RunAnswer, *, brief: bool) -> str:
         "training sets and other test rows too, at 5 % after Holm's adjustment over all "
         f"{family}.{caveat} Moves the gap: it is another one, at 5 % of its own after that adjustment, and "
         "that it is smaller or larger is not shown. Intervals are 95 %, of one number by itself; where one "
-        "leaves out 0 and nothing is shown, p .21 among 10 is its p after that adjustment for 10 tests. Hardly "
-        f"narrows or widens: shown, but by less than a tenth of the gap{negligible}.{same} "
+        "leaves out 0 and nothing is shown, p .21 among 10 is its p after that adjustment for 10 tests. "
+        f"Hardly narrows or widens: shown, but by less than a tenth of the gap{negligible}.{same} "
         f"{capitalise(NOT_BEATEN)}: no other technique is better in both, on average. "
         f"What is not shown may still be there.{answer_worlds.ABOUT if answer.has_worlds else ''}"
     )
