@@ -71,7 +71,10 @@ def report(
     ] = None,
     all_: AllTables = False,
 ) -> None:
-    """Write the answer, page, CSVs, tables and figures of a run again from its journal. No training."""
+    """Write the answer, page, CSVs, tables and figures of a run again from its journal. No training.
+
+    Figures are those that the config names; where it names more, `run` draws them, and trains nothing.
+    """
     from fairbench_cli.base.plugins import is_file
     from fairbench_cli.experiment.journal.folder import locked_if_results, mixture_in_words
     from fairbench_cli.experiment.running.processes import default_jobs

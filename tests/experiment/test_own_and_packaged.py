@@ -81,6 +81,13 @@ def test_where_from_does_not_fit(tmp_path, say):
     two_lines(say("plan", real), "from has no effect", "`sample: {from: shipped}`")
 
 
+def test_several_attributes_of_one_data_set(tmp_path, say):
+    entry = {"compas": {"attribute": ["race", "sex", "age_cat"]}}
+    config = write_config(tmp_path / "c.yaml", datasets=[entry], sample={"from": "shipped", "beta": [0]})
+    planned = say("plan", config, "--set", "interventions=[none]").out
+    assert re.findall(r"^compas +(\S+) ", planned, re.MULTILINE) == ["race", "sex", "age_cat"]
+
+
 def test_every_data_set_without_an_arc_is_named_at_once(tmp_path, say):
     for name in ("one", "two"):
         without_arc(tmp_path, name)
