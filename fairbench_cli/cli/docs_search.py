@@ -3,12 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from heapq import nlargest
 from itertools import chain
 from math import log
-from operator import itemgetter
 from textwrap import indent
+from typing import NamedTuple
 
 AROUND = 0.5
 """What a word counts that stands in the heading above a sentence, in the paragraph, or below a heading."""
@@ -21,14 +19,14 @@ _BLOCK = re.compile(r"\n(?=\n|#|\||[*-] |\d+\. |    )")
 _SENTENCE = re.compile(r"(?<=[.?!:;]) (?=[A-Z`])")
 
 
-@dataclass(frozen=True)
-class Passage:
-    """A heading of a page, or a sentence below one; `where` is ``PAGE#PART``, `around` what counts less."""
+class Passage(NamedTuple):
+    """A heading of a page, or a sentence below one; `where` is ``PAGE#PART``, `around` counts less."""
 
     where: str
     text: str
+    terms: frozenset[str]
     around: frozenset[str]
-    is_heading: bool = False
+    is_heading: bool
 
 
 def word_stems(text: str) -> frozenset[str]:
@@ -56,14 +54,14 @@ def read_passages(topic: str, page: str) -> Iterator[Passage]:
         text = _plain(" ".join(block.split()))
         if block.lstrip("\n").startswith("#"):
             if paragraphs:
-                yield Passage(where, title, word_stems(" ".join(paragraphs)), is_heading=True)
+                yield Passage(where, title, word_stems(title), word_stems(" ".join(paragraphs)), True)
             hashes, _, title = text.partition(" ")
             where = where_of(topic, title, len(hashes))
             paragraphs = [title]
-            continue
-        for sentence in _SENTENCE.split(text.strip("| ")):
-            yield Passage(where, sentence, word_stems(f"{title} {text}"))
-        paragraphs.append(text)
+        else:
+            for sentence in _SENTENCE.split(text.strip("| ")):
+                yield Passage(where, sentence, word_stems(sentence), word_stems(f"{title} {text}"), False)
+            paragraphs.append(text)
 
 
 def where_of(topic: str, title: str, level: int) -> str:
@@ -85,24 +83,19 @@ def _plain(text: str) -> str:
 def find_passages(query: str, passages: Sequence[Passage]) -> list[Passage]:
     """Return headings, then sentences, that have the most of the words asked for; rare words count more."""
     query_terms = word_stems(query) - FREQUENT or word_stems(query)
-    own_terms = [word_stems(passage.text) & query_terms for passage in passages]
-    n_passages = Counter(chain.from_iterable(own_terms))
+    n_passages = Counter(chain.from_iterable(passage.terms & query_terms for passage in passages))
     weights = {term: log(1 + len(passages) / n) for term, n in sorted(n_passages.items())}
+
+    def score(passage: Passage) -> float:
+        shares = {term: max(term in passage.terms, AROUND * (term in passage.around)) for term in weights}
+        return sum(weight * shares[term] for term, weight in weights.items())
+
     enough = NEAREST * sum(weights.values())
-    headings: list[tuple[float, Passage]] = []
-    sentences: list[tuple[float, Passage]] = []
-    for terms, passage in zip(own_terms, passages, strict=True):
-        score = 0.0
-        for term, weight in weights.items():
-            score += weight * max(term in terms, AROUND * (term in passage.around))
-        if score >= enough > 0 and passage.is_heading:
-            headings.append((score, passage))
-        elif score >= enough > 0 and terms:
-            sentences.append((score, passage))
-    best = nlargest(MOST_HEADINGS, headings, itemgetter(0)) + nlargest(
-        MOST_SENTENCES, sentences, itemgetter(0)
-    )
-    return [passage for _, passage in best]
+    hits = [passage for passage in passages if score(passage) >= enough > 0]
+    hits.sort(key=score, reverse=True)
+    headings = [hit for hit in hits if hit.is_heading]
+    sentences = [hit for hit in hits if not hit.is_heading and hit.terms & query_terms]
+    return headings[:MOST_HEADINGS] + sentences[:MOST_SENTENCES]
 
 
 def read_part(page: str, anchor: str) -> str:

@@ -385,9 +385,6 @@ def _print_passages(query: str, topics: Mapping[str, Path]) -> None:
     choices = set(topics)
     for passage in passages:
         choices.update(re.findall(r"[^\W\d_]+", passage.text.lower()))
-    near = find_nearest(query, choices)
-    if near is not None:
-        choices = {near}
-    else:
+    if find_nearest(query, choices) is None:
         choices = set(topics)
     raise user_error(f'no page is called "{query}", and none has these words', suggest(query, choices))

@@ -173,9 +173,9 @@ class PreparedDataset:
             if deprived and favoured and len(deprived) + len(favoured) == len(levels):
                 attribute = ProtectedAttribute(name, levels, deprived, favoured)
                 if protected.called:
-                    group_names = protected.called
-                    attribute = ProtectedAttribute(
-                        name, levels, deprived, favoured, group_names.deprived, group_names.favoured
+                    called = protected.called
+                    attribute = replace(
+                        attribute, deprived_called=called.deprived, favoured_called=called.favoured
                     )
                 protected_attributes.append(attribute)
         names = {attribute.name for attribute in protected_attributes}
@@ -236,11 +236,9 @@ def prepare_datasets(
             prepared.append(_prepare(spec, config, files, rows, tell))
         except UserError as error:
             problems.extend(error.problems)
-    # Which groups fit the data is known only where all data sets could be read.
-    attributes = config.attributes
-    if problems:
-        attributes = ()
-    for i, attribute in enumerate(attributes):
+    if problems:  # which groups fit the data is known only where all data sets could be read
+        raise UserError(*dict.fromkeys(problems))
+    for i, attribute in enumerate(config.attributes):
         unknown = unknown_attribute(attribute, [dataset.protected.all_names for dataset in prepared])
         if unknown is not None:
             problem = f"attributes: {unknown[0]} with groups that fit the data"
@@ -682,17 +680,11 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         network = network_of(prepared, networks)
     dataset = prepared.dataset
     balanced = config.sample.balanced
-    if dataset is None or config.test == "network":
-        real = None
-    else:
-        real = dataset.table
-    test = None
+    real = test = None
     if dataset is not None:
         test = dataset.test
-    if test is None:
-        tested = real
-    else:
-        tested = test
+    if dataset is not None and config.test != "network":
+        real = dataset.table
     worlds = {}
     if network is not None:
         worlds_in_use = [world for world in config.worlds(prepared.spec) if world.in_world]
@@ -716,7 +708,7 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         apart=_tested_rows(prepared, config),
         together=prepared.together,
         worlds=worlds,
-        people=tested if prepared.spec.bias is not None else None,
+        people=(real if test is None else test) if prepared.spec.bias is not None else None,
         shows_record=config.test_features == "recorded",
     )
 
@@ -783,12 +775,8 @@ def damage_of_network(prepared: PreparedDataset, path: Path) -> str | None:
         return "it was changed or damaged since it was written"
     if content.get(FIELD) is None:
         return "it has no checksum"
-    structure = prepared.network
-    parents = None
-    if isinstance(structure, Structure):
-        parents = structure.parents
-    alike = (network.columns, network.parents) == (prepared.columns, parents)
-    if alike:
+    parents = getattr(prepared.network, "parents", None)
+    if (network.columns, network.parents) == (prepared.columns, parents):
         return None
     return "it is the network of other data"
 
