@@ -57,16 +57,11 @@ def describe_side(row: Disparity) -> str:
     """Return on which side of the limits the gap is, or may be: "less than the 0.8 allowed"."""
     if has_margin(row.margin):
         return f"more than the {format_margin(row.margin)} allowed"
-    low = row.ratio.low
-    high = row.ratio.high
+    low, high = row.ratio.low, row.ratio.high
     if row.point == "fail":
-        is_below = row.ratio.value < row.tau
-    else:
-        is_below = low < row.tau
-    if row.point == "fail":
-        is_above = row.ratio.value > 1 / row.tau
-    else:
-        is_above = high > 1 / row.tau
+        low = high = row.ratio.value
+    is_below = low < row.tau
+    is_above = high > 1 / row.tau
     if is_below == is_above:
         return f"less than {row.tau:g} or more than the {1 / row.tau:.3g} allowed"
     if is_below:
@@ -117,10 +112,8 @@ def describe_finding(row: Disparity, report: Report) -> str:
     to contradict each other, both p-values are given.
     """
     if report.config.rule == "point" and row.verdict != "undecided":
-        within = ", more than is allowed"
-        if row.verdict == "pass":
-            within = ", within what is allowed"
-        return f"{within}: {VERDICTS[row.verdict]}, chance not looked at"
+        within = "within what" if row.verdict == "pass" else "more than"
+        return f", {within} is allowed: {VERDICTS[row.verdict]}, chance not looked at"
     if row.reason == "no rows":
         return f"; {formatting.REASONS['no rows']}: {VERDICTS['undecided']}"
     return f"{_describe_difference(row, report)}{_describe_limit(row)}: {describe_verdict(row, report)}"
@@ -142,12 +135,10 @@ def _describe_difference(row: Disparity, report: Report) -> str:
         adjusted = formatting.p_value(row.p_holm)
         among = f"of {report.family:,} comparisons some look so"
         return f", which could be chance: {among} (p {adjusted}; alone {alone})"
-    test_text = ""
-    if row.test == "fisher":
-        test_text = " by Fisher's exact test"
-    if test_text and not _holds_equal_rates(row):
-        test_text += ", which few rows mislead less than the interval"
-    return f", which could be chance (p {alone}{test_text})"
+    if row.test != "fisher":
+        return f", which could be chance (p {alone})"
+    surer = "" if _holds_equal_rates(row) else ", which few rows mislead less than the interval"
+    return f", which could be chance (p {alone} by Fisher's exact test{surer})"
 
 
 def _holds_equal_rates(row: Disparity) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, get_origin
 from fairbench_cli.audit.compare.references import REST_NAME
 from fairbench_cli.audit.compare.report import ClusteredDisparity, Disparity, Interval, Reason, shown_fields
 from fairbench_cli.audit.parts.part import Row
+from fairbench_cli.base.safe_text import format_count, shorten
 from fairbench_cli.document.model import TableCell
 from fairbench_cli.measures.significance import alpha_level
 
@@ -245,13 +246,19 @@ def format_place(model: str, decision: str, kind: str | None = None) -> str:
 
 def format_group(group: str) -> str:
     """Return the name of a group in a sentence; a long name is cut."""
-    if len(group) <= MOST_NAME:
-        short = group
-    else:
-        short = f"{group[: MOST_NAME - 1]}…"
     if group == REST_NAME:
         return "everybody else"
-    return short
+    return shorten(group, MOST_NAME)
+
+
+def count_failing(n: int, noun: str = "more comparison") -> str:
+    """Return how many fail.
+
+    >>> count_failing(1), count_failing(2, "comparison")
+    ('1 more comparison fails', '2 comparisons fail')
+    """
+    verb = "fails" if n == 1 else "fail"
+    return f"{format_count(n, noun)} {verb}"
 
 
 def group_cell(name: str, small: bool, fine: str = "", *, muted: bool = False) -> TableCell:

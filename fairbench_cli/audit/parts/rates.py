@@ -261,7 +261,6 @@ def _plot_panel(
 ) -> tuple[Chart, Chart]:
     """Return the two figures of one metric."""
     of_group = {row.group: row for row in groups}
-    untested = report.config.rule == "point"
     minor = minor_groups(groups)
     ordered = worst_first(rows, minor)  # references, which are always shown, and minor groups come last
     drawn_rows = [row for i, row in enumerate(ordered) if i < MOST_BARS or row.is_reference]
@@ -272,14 +271,7 @@ def _plot_panel(
         name = row.group
         if group_row.small:
             name += "*"
-        look: Look = row.verdict
-        symbol = SYMBOLS[row.verdict]
-        if untested:
-            look = LOOKS[row.verdict]
-            symbol = UNTESTED[row.verdict]
-        if row.is_reference:
-            look = "reference"
-            symbol = ""
+        look, symbol = mark_of(row, report)
         value_text = f"{formatting.number(row.value)} ({formatting.fraction(row.behind)})"
         values.append(Bar(name, value_text, group_row.metrics[metric], look, symbol))
         gaps.append(Bar(name, _gap_with_interval(row), gap_of(row), look, symbol))
@@ -300,6 +292,15 @@ def _plot_panel(
         Chart(metric, plot_values(f"{label} by group", values, line), caption.strip()),
         Chart(metric, plot_gaps(f"{label}, {against}", gaps, rows[0].tau, rows[0].margin), caption.strip()),
     )
+
+
+def mark_of(row: Disparity | WholeTable, report: Report) -> tuple[Look, str]:
+    """Return how a comparison looks in a figure, and the symbol of its verdict; a reference has none."""
+    if isinstance(row, Disparity) and row.is_reference:
+        return "reference", ""
+    if report.config.rule == "point":
+        return LOOKS[row.verdict], UNTESTED[row.verdict]
+    return row.verdict, SYMBOLS[row.verdict]
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from fairbench_cli.audit.compare.report import Report, WholeTable
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.findings import describe_verdict, differs
 from fairbench_cli.audit.parts.part import SHORT, Part, Row, View
-from fairbench_cli.audit.parts.rates import LOOKS
+from fairbench_cli.audit.parts.rates import mark_of
 from fairbench_cli.base.safe_text import join_names
-from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, row_chart, whisker
-from fairbench_cli.document.model import SYMBOLS, UNTESTED, VERDICTS, Chart, Section, TableCell
+from fairbench_cli.document.charts import Axis, ChartRow, box, dot, row_chart, whisker
+from fairbench_cli.document.model import VERDICTS, Chart, Section, TableCell
 
 KEY = "classes"
 HEIGHT = 18  # of the band in a chart
@@ -68,11 +68,7 @@ def plot_table(table: WholeTable, report: Report) -> Chart:
     estimate = table.w
     ends = [value for value in (estimate.value, estimate.high, LEAST_AXIS) if math.isfinite(value)]
     axis = Axis(0.0, max(ends) * 1.05)
-    look: Look = table.verdict
-    symbol = SYMBOLS[table.verdict]
-    if report.config.rule == "point":
-        look = LOOKS[table.verdict]
-        symbol = UNTESTED[table.verdict]
+    look, symbol = mark_of(table, report)
     title = f"{table.attribute}: {describe_table_briefly(table)}"
     marks = [box("band", axis, 0.0, table.margin, HEIGHT, f"allowed: up to {table.margin:g}")]
     if math.isfinite(estimate.value):

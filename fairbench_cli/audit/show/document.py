@@ -27,8 +27,8 @@ from fairbench_cli.audit.show.answer_model import Sentence
 from fairbench_cli.audit.show.headline import headline, rate_meaning, spoken_verdict, without_choice
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, format_path, format_percent, join_names
-from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, row_chart, rule, whisker
-from fairbench_cli.document.model import SYMBOLS, UNTESTED, Answer, Chart, Document, Section, Statement
+from fairbench_cli.document.charts import Axis, ChartRow, box, dot, row_chart, rule, whisker
+from fairbench_cli.document.model import Answer, Chart, Document, Section, Statement
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 from fairbench_cli.measures.rates import EVENTS, RATES
@@ -500,18 +500,11 @@ def _plot_rates(
 def _chart_row(axis: Axis, row: Disparity, group_row: GroupRow, report: Report, *, muted: bool) -> ChartRow:
     """Return a group: the band that its reference allows, its rate with the interval, and both in words."""
     estimate = group_row.metrics[row.metric]
-    untested = report.config.rule == "point"
     rate = format_percent(row.value)
     rate_text = f"{rate}, reference"
-    look: Look = "reference"
-    symbol = ""
+    look, symbol = rates.mark_of(row, report)
     if not row.is_reference:
         rate_text = ", ".join(filter(None, (rate, describe_gap_briefly(row))))
-        look = row.verdict
-        symbol = SYMBOLS[row.verdict]
-        if untested:
-            look = rates.LOOKS[row.verdict]
-            symbol = UNTESTED[row.verdict]
     ends = f", {format_percent(estimate.low)} to {format_percent(estimate.high)}"
     title = f"{row.group}: {RATES[row.metric].label} {rate} ({formatting.fraction(row.behind)}){ends}"
     if not row.is_reference:

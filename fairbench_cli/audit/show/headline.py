@@ -210,10 +210,7 @@ def _describe_attribute(comparisons: AttributeComparisons, report: Report) -> Se
     if not minor_failing:
         return answer
     remark = f"Of {_name_minor(dict.fromkeys(row.group for row in minor_failing), report)}"
-    verb = "fail"
-    if len(minor_failing) == 1:
-        verb = "fails"
-    text = f"{answer.text} {remark} {format_count(len(minor_failing), 'comparison')} {verb}."
+    text = f"{answer.text} {remark} {formatting.count_failing(len(minor_failing), 'comparison')}."
     return replace(answer, text=text, verdict="fail")
 
 
@@ -233,8 +230,7 @@ def describe_comparison(row: Disparity, report: Report, n_more: int = 0, additio
     clause = f"{_describe_rates(row)}{_describe_gap(row)}{describe_finding(row, report)}{who}"
     text = f"{row.attribute}{bracketed_place(row, report)}{addition}: {clause}."
     if n_more:
-        verb = "fails" if n_more == 1 else "fail"
-        text += f" {format_count(n_more, 'more comparison')} {verb}."
+        text += f" {formatting.count_failing(n_more)}."
     return Sentence(
         *row.place, row.group, row.reference, row.metric, row.verdict, row.shown_outside, harmed, text
     )
@@ -311,7 +307,7 @@ def _describe_difference(row: Disparity, margin: float) -> str:
     elif not EVENTS[row.metric][0]:
         words = ("more", "less")
     if difference.value < 0:
-        here, beyond = words[1], words[0]
+        beyond, here = words
         nearest, farthest = -difference.high, -difference.low
     else:
         here, beyond = words
@@ -343,19 +339,12 @@ def _describe_ratio(row: Disparity) -> str:
         return ""
     low, high, value = (_format_times(limit, row.tau) for limit in (ratio.low, ratio.high, ratio.value))
     if math.isinf(ratio.value):
-        if ratio.low > 0:
-            return f": at least {low} times {often}"
-        return ""
+        return f": at least {low} times {often}" if ratio.low > 0 else ""
     if ratio.value == 0:
-        if math.isfinite(ratio.high):
-            return f": at most {high} times {often}"
-        return ""
-    if math.isnan(ratio.low):
-        limits = ""
-    elif math.isfinite(ratio.high):
+        return f": at most {high} times {often}" if math.isfinite(ratio.high) else ""
+    limits = ""
+    if math.isfinite(ratio.low) and math.isfinite(ratio.high):
         limits = f" ({low} to {high})"
-    else:
-        limits = ""
     return f": {value} times {often}{limits}"
 
 
@@ -780,10 +769,7 @@ def _describe_open_group(open_group: OpenGroup, apart: int, *, first: bool) -> s
         needed_text = f"; {open_group.needed}"
         if first:
             needed_text += " would decide"
-    rows_text = " rows"
-    if open_group.rows == 1:
-        rows_text = " row"
-    count_text = f"{formatting.thousands(open_group.rows)}{rows_text}"
+    count_text = format_count(open_group.rows, "row")
     return f"{formatting.format_group(open_group.group)}{on_rates} ({count_text}{needed_text})"
 
 

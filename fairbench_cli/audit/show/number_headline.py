@@ -86,9 +86,7 @@ def _describe_slice(numbers: NumberSlice, rows: Sequence[NumberComparison], repo
     text = describe_number(worst, numbers)
     n_more = sum(row.verdict == "fail" for row in rows[1:])
     if n_more:
-        verb = "fails" if n_more == 1 else "fail"
-        noun = "comparison" if n_more == 1 else "comparisons"
-        text += f" {n_more} more {noun} {verb}."
+        text += f" {formatting.count_failing(n_more)}."
     if len(judged_slices(report)) > 1:
         text = f"{numbers.attribute}{bracketed_place(numbers, report)}: {text}"
     return Sentence(
@@ -236,24 +234,16 @@ def _open_attribute(numbers: NumberSlice, rows: Sequence[NumberComparison]) -> O
         needed = [_round_rows(row.rows_needed * share) for row in still]
         finite = [n for n in needed if not math.isnan(n)]
         most = math.nan if len(finite) < len(needed) else max(finite)
-        groups.append(
-            OpenGroup(
-                group,
-                sizes[group],
-                tuple(row.metric for row in still),
-                len(group_rows),
-                min(finite, default=math.nan),
-                most,
-            )
-        )
+        names = tuple(row.metric for row in still)
+        least = min(finite, default=math.nan)
+        groups.append(OpenGroup(group, sizes[group], names, len(group_rows), least, most))
     if not groups:
         return None
     clauses = []
     for open_group in groups:
-        needed_text = formatting.describe_rows_needed(open_group.least_needed, open_group.most_needed)
         rows_text = f"{formatting.thousands(open_group.rows)} rows"
-        if needed_text:
-            rows_text += f"; {needed_text} would decide"
+        if open_group.needed:
+            rows_text += f"; {open_group.needed} would decide"
         clauses.append(f"{formatting.format_group(open_group.group)} ({rows_text})")
     return OpenAttribute(*numbers.place, tuple(groups), f"{numbers.attribute}: {join_names(clauses, 6)}.")
 

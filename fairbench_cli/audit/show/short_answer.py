@@ -31,7 +31,7 @@ from fairbench_cli.audit.show.headline import (
     spoken_verdict,
     worst_comparisons,
 )
-from fairbench_cli.base.safe_text import format_count, format_percent
+from fairbench_cli.base.safe_text import format_count, format_percent, shorten
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable
 
 MOST_OPEN = 2  # attributes that are not decided, and groups of each, in words
@@ -63,7 +63,7 @@ def short_document(report: Report) -> Document:
     open_sentences = _describe_open(report)
     if open_sentences or shown_notes:
         sections.append(
-            Section("", open_sentences, notes=tuple(_cut(note, LONGEST_NOTE) for note in shown_notes))
+            Section("", open_sentences, notes=tuple(shorten(note, LONGEST_NOTE) for note in shown_notes))
         )
     n_more = len(notes) - len(shown_notes)
     more = MORE
@@ -74,17 +74,6 @@ def short_document(report: Report) -> Document:
     return Document(
         "", Answer(statement), sections=tuple(sections), notes=endings, tested=report.config.rule != "point"
     )
-
-
-def _cut(text: str, most: int) -> str:
-    """Return a text of `most` characters at most.
-
-    >>> _cut("thirty", 6), _cut("thirty", 4)
-    ('thirty', 'thi…')
-    """
-    if len(text) <= most:
-        return text
-    return f"{text[: most - 1]}…"
 
 
 def _attributes_section(report: Report) -> Iterator[Section]:
@@ -130,7 +119,7 @@ def _attributes_table(worst: Sequence[AttributeComparisons], report: Report) -> 
 
     def group(comparisons: AttributeComparisons) -> TableCell:
         row = comparisons.rows[0]
-        name = _cut(formatting.format_group(row.group), LONGEST_NAME)
+        name = shorten(formatting.format_group(row.group), LONGEST_NAME)
         _, groups = rows_of_attribute(comparisons.attribute, report)
         is_small = any(group_row.small for group_row in groups if group_row.group == row.group)
         return formatting.group_cell(name, is_small, row.metric)
@@ -146,7 +135,7 @@ def _attributes_table(worst: Sequence[AttributeComparisons], report: Report) -> 
         "share": lambda comparisons: _share_cell(comparisons.rows[0].value),
         "reference": lambda comparisons: _share_cell(
             comparisons.rows[0].reference_value,
-            _cut(formatting.format_group(comparisons.rows[0].reference), LONGEST_NAME),
+            shorten(formatting.format_group(comparisons.rows[0].reference), LONGEST_NAME),
         ),
         _name_short_gaps(worst): lambda comparisons: _gap_cell(comparisons.rows[0]),
         "verdict": verdict,
