@@ -79,15 +79,8 @@ from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.base.progress_callbacks import PercentDone, ProgressCallback, ignore_progress
 from fairbench_cli.base.safe_text import format_count, format_path
 from fairbench_cli.base.spelling_variants import find_abbreviations, find_spelling_variants
+from fairbench_cli.data import recognise
 from fairbench_cli.data.number_writing import GAP_WORDS
-from fairbench_cli.data.recognise import (
-    are_dates,
-    named_like_ages,
-    named_like_amounts,
-    named_like_identifiers,
-    named_like_protected,
-    split_words,
-)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -679,10 +672,12 @@ def _uncut_attributes(rows: CountedRows, columns: Sequence[int]) -> tuple[str, .
     """
     audited_words: set[str] = set()
     for name in rows.roles.attributes:
-        audited_words.update(split_words(name))
+        audited_words.update(recognise.split_words(name))
     names = (rows.source.columns[column] for column in columns)
     return tuple(
-        name for name in names if named_like_protected(name) and audited_words.isdisjoint(split_words(name))
+        name
+        for name in names
+        if recognise.named_like_protected(name) and audited_words.isdisjoint(recognise.split_words(name))
     )
 
 
@@ -690,12 +685,12 @@ def _unused_columns(roles: ColumnRoles) -> tuple[str, ...]:
     """Return the columns left out that may be a reason for a gap: of groups, and of amounts."""
     names = [name for name, why in roles.left_out.items() if why == UNLIKELY]
     numbers = (name for name, why in roles.left_out.items() if why == NUMBERS)
-    return (*names, *filter(named_like_amounts, numbers))
+    return (*names, *filter(recognise.named_like_amounts, numbers))
 
 
 def _uncut_birth_dates(rows: CountedRows) -> tuple[str, ...]:
     """Return the columns of birth dates, of which no ages are audited; none where an age is."""
-    if any(map(named_like_ages, rows.roles.attributes)):
+    if any(map(recognise.named_like_ages, rows.roles.attributes)):
         return ()
     return _uncut_attributes(rows, rows.roles.birth_dates)
 
@@ -730,7 +725,11 @@ def _describe_groups(
         for group in sorted(written)
         if group.lower() in GAP_WORDS and not config.leaves_out(name, group)
     ]
-    if len(sizes) > MOST_CODES and name not in config.bins and are_dates(name, set(sizes) - {MISSING}):
+    if (
+        len(sizes) > MOST_CODES
+        and name not in config.bins
+        and recognise.are_dates(name, set(sizes) - {MISSING})
+    ):
         notes.append(f"{name}: each date is a group; as ages on a day: {ages_on_a_day(name)}.")
     if config.spelling(name) == "keep":
         notes += [f"{name}: {twins}." for twins in find_spelling_variants(sorted(written))]
@@ -753,7 +752,7 @@ def _repeated_people(rows: CountedRows) -> list[str]:
     names = {
         name: i
         for name, i in source.column_index.items()
-        if i not in used_columns and named_like_identifiers(name)
+        if i not in used_columns and recognise.named_like_identifiers(name)
     }
     large = n_rows > MOST_IDENTIFIERS
     estimated = large and source.format in ("json", "parquet", "sqlite", "workbook", "frame")
