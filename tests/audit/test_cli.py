@@ -130,7 +130,7 @@ def test_mistakes_are_said_in_two_lines(preds, say, flags, message):
 
 
 def test_all_mistakes_come_at_once(preds, say):
-    Path("audit.yaml").write_text("ref: {race: {a: 1}}\ntau: [0.8, {fpr: 9}]\nmetrics: [fpr]\ndraws: many\n")
+    Path("audit.yaml").write_text("ref: {race: {a: 1}}\ntau: [0.8, {fpr: 9}]\nmeasures: [fpr]\ndraws: many\n")
     said = say("audit", "preds.csv", "--config", "audit.yaml", "--min-group", "0")
     assert said.code == 2
     assert [line.split(": error")[0] for line in said.err.splitlines()[::2]] == [
