@@ -1,4 +1,8 @@
-"""How often an audit's first sentence names a group wrongly, by simulation.
+"""How often an audit's first sentence names a group wrongly, and what a run could show, by simulation.
+
+``python benchmarks/levels_checks.py RESULTS`` draws the comparisons of a run 1,000 times, each about what was
+found with its own error, and one after the other about a change of two points: how often that is shown after
+Holm, beside the power that the answer says.
 
 ``python benchmarks/levels_checks.py [runs] [ratio ...]`` draws worlds where the last group is selected at so
 many times the rate of the others (1: nobody is worse off) and prints a line of each, with Wilson's interval.
@@ -7,15 +11,24 @@ many times the rate of the others (1: nobody is worse off) and prints a line of 
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
+from scipy.special import stdtr
 
 from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.slices import Ones, Slice, Tally
 from fairbench_cli.audit.show.headline import headline
+from fairbench_cli.experiment.journal.folder import read_repeats
+from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.score_test import wilson_interval
+from fairbench_cli.measures.significance import holm
+from fairbench_cli.report.ledger.paired_differences import LEVEL, SENSITIVITY, run_paired_frame
+from fairbench_cli.report.ledger.results import RunResults
+from fairbench_cli.report.ledger.sensitivity import Sensitivity
+from fairbench_cli.report.write import results_of_folder
 
 SHARES = ((0.5, 0.5), (0.85, 0.15), (0.34, 0.33, 0.33), (0.7, 0.2, 0.1))
 HIRED = Ones(values=(("hired", ("1",)),))
@@ -50,6 +63,23 @@ def named(
     return {group for text in texts for group in NAMED.findall(text)}
 
 
+def powers(run: RunResults, draws: int = 1000, size: float = 0.02) -> Iterator[tuple[str, float, float]]:
+    """Yield each data set, the mean power of its comparisons as the answer says it, and as it is drawn."""
+    frame = run_paired_frame(run).dropna(subset="population_p")
+    rng = np.random.default_rng(1)
+    for name, rows in frame[frame["metric"] == "discrimination"].groupby("dataset"):
+        error, freedom, n_open = (rows[name].to_numpy() for name in SENSITIVITY)
+        said = [Sensitivity(*row).power(size) for row in zip(error, freedom, n_open, strict=True)]
+        drawn = []
+        for i in range(len(rows)):
+            true = rows["distance_difference"].to_numpy(copy=True)
+            true[i] = size
+            spread = np.sqrt(rng.chisquare(freedom, (draws, len(rows))) / freedom)
+            t = rng.normal(true, error, (draws, len(rows))) / (error * spread)
+            drawn.append(np.mean([holm(p)[i] < LEVEL for p in 2 * stdtr(freedom, -np.abs(t))]))
+        yield str(name), float(np.mean(said)), float(np.mean(drawn))
+
+
 def name_rates(runs: int, ratios: Sequence[float]) -> Iterator[str]:
     """Yield lines: how often a group is named, in unfair worlds the wrong one."""
     for ratio in ratios:
@@ -68,6 +98,12 @@ def name_rates(runs: int, ratios: Sequence[float]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
+    folder = Path(sys.argv[1]) if sys.argv[1:] and Path(sys.argv[1]).is_dir() else None
+    if folder:
+        plan = read_plan(folder)
+        for line in powers(results_of_folder(folder, plan, read_repeats(folder, plan).records)):
+            print("{}: said {:.3f}, drawn {:.3f}".format(*line))
+        sys.exit()
     given = [float(text) for text in sys.argv[1:]] or [1000.0]
     for row in name_rates(int(given[0]), given[1:] or (1.0, 0.8)):
         print(row)
