@@ -36,6 +36,10 @@ TESTED = {
     "network": "test rows drawn from the networks",
     "holdout": "tested on rows that were left out of training",
 }
+STATUS_TEXTS = {
+    "infeasible": "without a model (a technique cannot run on those rows)",
+    "noop": "left unchanged",
+}
 REPRODUCTION = (
     "config.yaml, next to this page, has every setting: fairbench run config.yaml -o again computes the same "
     "numbers, fairbench report this folder writes its files and this page again, and fairbench verify this "
@@ -279,7 +283,7 @@ def describe_run(run: RunResults) -> str:
     ]
     for status, n_repeats in Counter(status_of_repeat.values()).items():
         if status not in ("ok", "degraded"):
-            facts.append(f"{n_repeats} {'not possible' if status == 'infeasible' else status}")
+            facts.append(f"{n_repeats} {STATUS_TEXTS.get(status, status)}")
     facts.append(TESTED.get(config.tested, f"tested on {plan.test_rows}"))
     return " · ".join(facts)
 

@@ -174,7 +174,8 @@ def _named(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWor
         people = " between {} and {}".format(*groups.pop())
     limit = _describe_limit(settings[0], wording)
     own_settings, usual_settings = _split_own(settings, answer)
-    for form, with_people in product(("clause", "number", "bare", "names"), (people, "")):
+    forms = ("clause", "number", "bare", "names")[len(settings) > 1 :]
+    for form, with_people in product(forms, (people, "")):
         gap = f"the gap{with_people}"
         clauses = []
         if own_settings:

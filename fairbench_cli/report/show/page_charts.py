@@ -39,7 +39,7 @@ GAP_KIND_TEXTS = KIND_TEXTS | {
 """What they say of a gap between groups."""
 RULE_TEXTS = {
     "same for everybody": "the same decision for everybody, the more accurate one",
-    "rule of the data": "accepts whoever is rather accepted in the record",
+    "rule of the data": "accepts people of whose like more than half are accepted in the record",
     "best possible": "the best threshold of each group, the truth known",
 }
 """What people call `REFERENCE_RULES`, in their order, and what these decide; known without training."""
