@@ -457,7 +457,6 @@ class Answer:
         )  # fmt: skip
         main = self._main_settings()
         every_main = [one for own in main.values() for one in own]
-        text = self.eat(text, rf" \({LIMIT}\)", lambda match: self._limit(match, every_main))
         beta = re.match(r"At β = ([\d.]+) ", text)
         if text.strip():
             known = {one.beta for one in every_main}

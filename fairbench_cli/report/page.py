@@ -16,8 +16,7 @@ from fairbench_cli.report.ledger.exact_worlds import BETA
 from fairbench_cli.report.ledger.results import Results, RunResults
 from fairbench_cli.report.parts import PARTS
 from fairbench_cli.report.parts.part import RunPart, make_sections
-from fairbench_cli.report.show.answer_text import answer_document, describe_reasons, each_setting
-from fairbench_cli.report.show.controls_text import controls_tables
+from fairbench_cli.report.show.answer_text import answer_document, each_setting, reasons_section
 from fairbench_cli.report.show.page_charts import GAP_KIND_TEXTS, KIND_TEXTS, RULE_TEXTS
 from fairbench_cli.report.show.page_data import FIXED_POINT_ONE, SHARE_SCALE, Json, choose_scale, panel_json
 from fairbench_cli.report.show.page_panels import (
@@ -92,8 +91,7 @@ def run_page(
     sections = make_sections(parts, run, page_panels)
     if paper_section is not None:
         sections.append(paper_section)
-    reasons = tuple(describe_reasons(run))
-    sections.append(Section("Why believe it?", reasons, tuple(controls_tables(run)), anchor="controls"))
+    sections += reasons_section(run)
     sections.append(provenance_section(run))
     # 4. The document: of the answer, pages have the headline alone, as cards and tables have the rest.
     answer = answer_document(run)

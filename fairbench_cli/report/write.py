@@ -152,10 +152,8 @@ def write_report(
             names.append("figures/")
         if has_predictions:
             names.append("predictions/")
-        own_technique = answer_of(run).own_technique
-        return WrittenReport(
-            answer_document(run, brief=True), tuple(shown_tables), tuple(names), own_technique
-        )
+        brief = answer_document(run, brief=True)
+        return WrittenReport(brief, tuple(shown_tables), tuple(names), answer_of(run).own_technique)
 
 
 def comma_separated(frame: pd.DataFrame, plan: RunPlan) -> str:

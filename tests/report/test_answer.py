@@ -57,10 +57,8 @@ def test_where_nothing_works_none_is_better():
     setting, headline, text = answered(WORLDS["nothing"])
     assert setting.outcome == "nothing shown"
     assert {one.kind for one in setting.findings} <= {"same", "not shown"}
-    assert headline == (
-        "On bank nothing is shown to narrow the gap between women and men (a measured narrowing below 1 to "
-        "1.2 points could not be)."
-    )
+    assert headline == "On bank nothing is shown to narrow the gap between women and men."
+    assert f"**{headline}** On bank a measured narrowing below 1 to 1.2 points could not be shown." in text
     assert re.search(
         r"Women are selected 1[45]\.\d points less often than men "
         r"\(in the test rows: 15\.0 points less often\)",
@@ -85,9 +83,7 @@ def test_a_technique_that_refuses_everybody_is_never_better_and_never_on_the_fro
     text = markdown(answer_document(run))
     assert "Refuses everybody (1 of 6 repeats): massaging." in text
     assert "refuses everybody (1 of 6 repeats) |" in text
-    assert (
-        "On bank nothing is shown to narrow the gap between women and men (a measured narrowing below" in text
-    )
+    assert "On bank nothing is shown to narrow the gap between women and men." in text
     assert (
         "massaging selects nobody or everybody in 1 of 1 settings: that is never said to narrow the gap."
         in text
@@ -222,10 +218,8 @@ def test_a_gap_of_the_labels_alone_is_not_one_of_the_model():
     assert setting.outcome == "no gap shown"
     assert setting.label_gap == pytest.approx(0.15)
     assert (setting.baseline.is_significant, setting.baseline.is_near_ideal) == (False, True)
-    assert (
-        headline
-        == "On bank no gap is shown without a technique (a measured gap below 0.2 points could not be)."
-    )
+    assert headline == "On bank no gap is shown without a technique."
+    assert "On bank a measured gap below 0.2 points could not be shown." in text
     assert "No gap, shown to be less than 1 point: " in text
     assert "(in the test rows: 15.0 points less often)" in text
 

@@ -71,9 +71,8 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
     main_settings = [main_setting(settings) for settings in answer.blocks]
     run_lines = describe_shares(main_settings, partial(place_of, answer=answer), brief=brief)
     run_lines += describe_scores(run)
-    if brief:
-        run_lines += describe_controls(run, brief=True)
-    else:
+    run_lines += describe_controls(run, brief=True)
+    if not brief:
         run_lines += describe_ranks(run)
     notes = notes_of(answer, run, run_lines, brief=brief)
     heads = summary_heads(answer)
@@ -91,8 +90,7 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
     sections = [Section("", (), tuple(tables), omitted)]
     for settings in answer.blocks:
         sections.append(_section(settings, answer, wording))
-    if reasons := describe_reasons(run):
-        sections.append(Section("Why believe it?", tuple(reasons)))
+    sections += reasons_section(run)
     return Document(run.plan.config.name, headline, (), tuple(sections), notes)
 
 
@@ -135,7 +133,7 @@ def headline_of(answer: RunAnswer, wording: MetricWording) -> Statement:
     text = first_short([*named, *sentences])
     detail = ""
     if text in named:
-        detail = _describe_choice(main_settings, answer, wording, text)
+        detail = _describe_choice(main_settings, answer, wording)
     if answer.repeats:
         text = f"{text[:-1]} ({answer.repeats})."
     return Statement(text, detail=detail)
@@ -143,12 +141,8 @@ def headline_of(answer: RunAnswer, wording: MetricWording) -> Statement:
 
 def first_short(sentences: Sequence[str]) -> str:
     """Return the first sentence that is short enough, else the last one."""
-    return next((text for text in sentences if _count_words(text) <= MOST_WORDS), sentences[-1])
-
-
-def _count_words(text: str) -> int:
-    """Count the words of a sentence, of which "β = 1" is one."""
-    return len(text.replace("β = ", "β").split())
+    short = (text for text in sentences if len(text.replace("β = ", "β").split()) <= MOST_WORDS)
+    return next(short, sentences[-1])
 
 
 def capitalise(text: str) -> str:
@@ -172,7 +166,6 @@ def _named(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWor
     groups = {(setting.deprived, setting.favoured) for setting in settings}
     if len(groups) == 1:
         people = " between {} and {}".format(*groups.pop())
-    limit = _describe_limit(settings[0], wording)
     own_settings, usual_settings = _split_own(settings, answer)
     forms = ("clause", "number", "bare", "names")[len(settings) > 1 :]
     for form, with_people in product(forms, (people, "")):
@@ -186,8 +179,6 @@ def _named(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWor
             if own_settings:
                 usual_clauses[0] = f"of the usual ones {usual_clauses[0]}"
             clauses += usual_clauses
-        if limit and form == "clause" and len(clauses) == len(settings) == 1:
-            yield _sentence([f"{beginning}{clauses[0]} ({limit} could not be)"])
         yield _sentence([f"{beginning}{clauses[0]}", *clauses[1:]])
 
 
@@ -241,7 +232,8 @@ def _clauses(
     clauses = list(filter(None, [", ".join(clauses)]))
     # 2. Where no technique does.
     unchanged = [setting for setting in settings if setting.outcome != "narrowed"]
-    for clause, alike in group_by(unchanged, partial(_clause_without, is_first=is_first)).items():
+    find_clause = partial(_clause_without, wording=wording, is_first=is_first)
+    for clause, alike in group_by(unchanged, find_clause).items():
         clauses.append(f"on {join_places(alike, answer)} {clause}")
     if is_first:
         return [clause.replace("the gap", gap) for clause in clauses]
@@ -271,9 +263,7 @@ def _describe_limit(setting: RunSetting, wording: MetricWording) -> str:
     return f"a measured {noun} below {span}{wording.unit.removesuffix(' times')}"
 
 
-def _describe_choice(
-    settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWording, headline: str
-) -> str:
+def _describe_choice(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWording) -> str:
     """Return how a headline chooses whom it names, the intervals, and what could not have been shown."""
     own_settings, usual_settings = _split_own(settings, answer)
     rule = "With its 95 % interval"
@@ -293,8 +283,10 @@ def _describe_choice(
         sentences.append(f"{rule}: {', '.join(changes)}.")
     limits = group_by(own_settings + usual_settings, partial(_describe_limit, wording=wording))
     for limit, alike in limits.items():
-        if limit and limit not in headline:
+        if limit:
             sentences.append(f"On {join_places(alike, answer)} {limit} could not be shown.")
+    if own_settings:
+        sentences = [text.replace("narrowing below", "narrowing by the others below") for text in sentences]
     return " ".join(sentences)
 
 
@@ -358,11 +350,12 @@ def _shown_cost(finding: TechniqueFinding) -> str:
     return ""
 
 
-def _clause_without(setting: RunSetting, *, is_first: bool = True) -> str:
+def _clause_without(setting: RunSetting, wording: MetricWording, *, is_first: bool = True) -> str:
     """Return the clause on a setting in which no technique narrows the gap."""
     results = {result_of(finding) for finding in setting.techniques}
     if len(results) == 1 and all(finding.is_own for finding in setting.techniques):
-        name = join_names([finding.technique for finding in setting.techniques], MOST_NAMES)
+        names = [f"{finding.technique}{_moved_from_to(finding, wording)}" for finding in setting.techniques]
+        name = join_names(names, MOST_NAMES)
         (result,) = results
         if result.startswith("no"):
             name += ":"
@@ -593,7 +586,7 @@ def each_setting(run: RunResults) -> Iterator[tuple[RunSetting, str, str]]:
 def _exact_clause(setting: RunSetting, wording: MetricWording) -> str:
     """Return who leaves the smallest gap of those that narrow it, with decimals; or that none does."""
     if setting.outcome != "narrowed":
-        return _clause_without(setting)
+        return _clause_without(setting, wording)
     best = setting.finding(setting.leading[0])
     change = f"{_from_to(setting, best, wording, exact=True)}{_cost(best)}"
     return f"{best.technique} {wording.verb} the gap {change}"
@@ -774,15 +767,16 @@ def describe_ranks(run: RunResults) -> list[str]:
     if not ranks.p < LEVEL:
         return [f"Mean ranks by {metric} {place} are not shown to differ."]
     best = group.by_rank[0]
-    name = group.techniques[best].technique
-    of_all = f"{ranks.mean[best]:.1f} of {len(group.techniques)}"
-    return [f"Mean ranks by {metric} {place} differ; {name} has the lowest, {of_all}."]
+    lowest = f"{group.techniques[best].technique} has the lowest, {ranks.mean[best]:.1f}"
+    return [f"Mean ranks by {metric} {place} differ; {lowest} of {len(group.techniques)}."]
 
 
-def describe_reasons(run: RunResults) -> list[str]:
-    """Return why a run's words may be believed: what it could have shown, and what its controls say."""
+def reasons_section(run: RunResults) -> Iterator[Section]:
+    """Yield why a run's words may be believed, if there is something: its power, what its controls say."""
     answer = answer_of(run)
-    return [*_describe_power(answer, wording_of(answer.metric, answer.margin)), *describe_controls(run)]
+    sentences = [*_describe_power(answer, wording_of(answer.metric, answer.margin)), *describe_controls(run)]
+    if sentences:
+        yield Section("Why believe it?", tuple(sentences), anchor="controls")
 
 
 def _describe_power(answer: RunAnswer, wording: MetricWording) -> Iterator[str]:
@@ -793,13 +787,14 @@ def _describe_power(answer: RunAnswer, wording: MetricWording) -> Iterator[str]:
             if finding.sensitivity.is_known and not finding.is_constant:
                 chances[setting.dataset_label].append(finding.sensitivity.power(POWER_SIZE))
     shares = sorted((sum(powers) / len(powers), name) for name, powers in chances.items())
-    clauses = [f"{100 * share:.0f} % of comparisons on {name}" for share, name in shares]
+    clauses = [f"{100 * share:.0f} % on {name}" for share, name in shares]
     if len(clauses) > FEW:
         clauses = [f"{clauses[0]} to {clauses[-1]}"]
     if clauses and wording.form == "points":
+        shown = ", ".join(clauses).replace("%", "% of the comparisons", 1)
         yield (
-            f"A true change of {100 * POWER_SIZE:g} points would be shown in {', '.join(clauses)}: by the "
-            "standard error of each and Holm's adjustment over its family, the other results as they are."
+            f"A true change of {100 * POWER_SIZE:g} points would be shown in {shown}: by the standard error "
+            "of each and Holm's adjustment over its family, the other results as they are."
         )
 
 

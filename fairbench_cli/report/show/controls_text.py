@@ -5,16 +5,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from fairbench_cli.base.safe_text import format_count
-from fairbench_cli.document.model import TableCell, TextTable
-from fairbench_cli.experiment.controls import NOISE, PLANTED
 from fairbench_cli.report.ledger.columns import FAIRNESS
 from fairbench_cli.report.ledger.controls import (
-    BOOTSTRAP_TWINS,
-    DIFFERENT,
-    NOISE_TWINS,
     PLACEBO,
-    PLANTED_EFFECT,
-    SHOWN,
     ControlRates,
     compute_rates,
     count_missing,
@@ -25,14 +18,6 @@ from fairbench_cli.report.ledger.results import RunResults
 
 WIDE = 0.2
 """How wide an interval is that says nothing of a rate of a few per cent."""
-MEANINGS = {
-    NOISE_TWINS: f"the plain model's decisions with {100 * NOISE:g} % of the test rows turned over, twice",
-    BOOTSTRAP_TWINS: "the plain model trained twice, on rows drawn with replacement, at the last β and with "
-    "the first classifier",
-    PLANTED_EFFECT: f"the plain model, and its decisions with the deprived accepted {100 * PLANTED:g} points "
-    "more often and nothing else changed: easier to show than a technique, and tested alone",
-    PLACEBO: "techniques trained with the protected column shuffled",
-}
 SPLITS = (
     "The repeats are random splits of the same rows: their tests allow for training sets that vary more than "
     "these, and twins do not vary so. Hardly any is expected to be called different, and that says little of "
@@ -126,39 +111,6 @@ def _describe_missing(run: RunResults) -> list[str]:
     if not n_missing:
         return []
     return [f"{format_count(n_missing, 'repeat')} without controls: `fairbench run` computes them."]
-
-
-def controls_tables(run: RunResults) -> list[TextTable]:
-    """Return the table of the page on controls: what they are, and the rates."""
-    if not run.plan.config.controls:
-        return []
-    frame = run_controls_frame(run)
-    rows = []
-    for kind, meaning in MEANINGS.items():
-        of_kind = frame[frame["control"] == kind]
-        if not len(of_kind):
-            continue
-        rates = compute_rates([of_kind])
-        cells = [TableCell(kind), TableCell(meaning)]
-        if kind == PLACEBO:
-            n_different = int(of_kind["word"].isin(DIFFERENT).sum())
-            cells += [TableCell(str(len(of_kind))), TableCell(str(n_different)), TableCell("–")]
-        elif kind == PLANTED_EFFECT:
-            n_shown = (of_kind["word"] == SHOWN).sum()
-            cells += [TableCell(str(len(of_kind))), TableCell(str(n_shown)), TableCell("–")]
-        else:
-            cells += [TableCell(str(rates.n_compared)), TableCell(str(rates.n_different)), _rate_cell(rates)]
-        rows.append(tuple(cells))
-    heads = ("control", "what is compared", "comparisons", "shown", "shown, % (95 % interval)")
-    return [TextTable("Controls: models whose difference is known", heads, tuple(rows), words=2)]
-
-
-def _rate_cell(rates: ControlRates) -> TableCell:
-    """Return the cell of the share of twins that were called different, with its interval."""
-    if not rates.n_compared:
-        return TableCell("–")
-    low, high = (_format_percent(end) for end in (rates.low, rates.high))
-    return TableCell(_format_percent(rates.share), f"[{low}, {high}]", value=rates.share)
 
 
 def describe_joint_rates(frames: Sequence[pd.DataFrame]) -> list[str]:
