@@ -28,7 +28,7 @@ from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.compare.compare_rates import adjust_tests, compare_slice, decide_by_evidence
 from fairbench_cli.audit.compare.verdict import decide
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.scan.slices import BeforeAfter, ClusterKinds, Clusters, Slice, Tally
+from fairbench_cli.audit.scan.slices import BeforeAfter, Clusters, Slice, Tally
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.paired_change import KINDS, TwoSides
 from fairbench_cli.measures.score_test import wilson_interval
@@ -343,7 +343,7 @@ def _change_p(rng: np.random.Generator, world: World, *, paired: bool) -> float:
     np.add.at(by_entry, (entry, kind), 1.0)
     sums = np.zeros((2, KINDS))
     np.add.at(sums, (rows.group, kind), 1.0)
-    kinds = ClusterKinds(entries // 2, entries % 2, by_entry, by_entry)
+    kinds = Clusters(entries // 2, entries % 2, by_entry, by_entry)
     sides = TwoSides(sums, sums, sums, paired=paired)
     joint = BeforeAfter("old", "new", "a", GROUPS, sides, False, False, (kinds,))
     slices = []
