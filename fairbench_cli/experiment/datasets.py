@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -17,7 +17,7 @@ from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.files import make_folder, read_text
 from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
 from fairbench_cli.base.strict_yaml import yaml_word
-from fairbench_cli.data.card import Card, DataFile, find_card, read_card, shipped_network
+from fairbench_cli.data.card import Card, find_card, read_card, shipped_network
 from fairbench_cli.data.locate import LocatedFiles, data_folders, file_sha256, has_network, locate_files
 from fairbench_cli.data.roles import resolve_roles
 from fairbench_cli.data.table import (
@@ -61,6 +61,7 @@ Edit = tuple[Groups, float]
 class _Located:
     """The card of a data set, and where its files are; None where no rows are read."""
 
+    spec: DatasetSpec
     path: Path
     card: Card
     files: LocatedFiles | None = None
@@ -230,10 +231,10 @@ def prepare_datasets(
     if problems:  # before anything is read, which takes longer
         raise UserError(*dict.fromkeys(problems))
     rows: dict[LoadedAs, Dataset] = {}  # several entries may be of one card
-    for spec, files in zip(config.datasets, located, strict=True):
+    for dataset_files in located:
         try:
-            tell(f"reading {spec.name}", None)
-            prepared.append(_prepare(spec, config, files, rows, tell))
+            tell(f"reading {dataset_files.spec.name}", None)
+            prepared.append(_prepare(dataset_files, config, rows, tell))
         except UserError as error:
             problems.extend(error.problems)
     if problems:  # which groups fit the data is known only where all data sets could be read
@@ -259,19 +260,19 @@ def _locate(spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None) 
         problem = f"no fitted network ships with {card.name} ({shipped_network(path).name} is missing)"
         raise user_error(problem, _learn(spec, card), config.where("sample", "from") or str(path))
     if source == "shipped" and config.tested == "network":
-        return _Located(path, card)
+        return _Located(spec, path, card)
     folders = data_folders(data_dir, path)
-    files = _locate_files(spec, card, config, folders)
-    return _Located(path, card, files, _test_files(spec, card, config, folders))
+    without = _without_files(spec, card, config)
+    test_files = _test_file(config)
+    if config.tested == "original" and card.tested_files:
+        test_files = locate_files(card, folders, card.tested_files, otherwise=without)
+    return _Located(spec, path, card, locate_files(card, folders, otherwise=without), test_files)
 
 
 def _prepare(
-    spec: DatasetSpec,
-    config: ExperimentConfig,
-    located: _Located,
-    rows: "dict[LoadedAs, Dataset]",
-    tell: ProgressCallback,
+    located: _Located, config: ExperimentConfig, rows: "dict[LoadedAs, Dataset]", tell: ProgressCallback
 ) -> PreparedDataset:
+    spec = located.spec
     path = located.path
     card = located.card
     source = config.source_of(spec)
@@ -302,33 +303,22 @@ def _prepare(
     return prepared
 
 
-def _locate_files(
-    spec: DatasetSpec,
-    card: Card,
-    config: ExperimentConfig,
-    folders: list[Path],
-    files: Sequence[DataFile] | None = None,
-) -> LocatedFiles:
-    """Return the files of a card; where they are missing, say that its network can do without them."""
-    without = ""
-    if has_network(card):
-        lines = []
-        if config.sample.source == "data":
-            lines.append("`sample: {from: shipped}`")
-        elif config.source_of(spec) == "network":
-            lines.append(f"`{_entry(spec, card, 'shipped')}` under `datasets`")
-        if config.tested != "network":
-            lines.append("`test: network`")
-        without = f"; or run without it: {' and '.join(lines)}"
-    return locate_files(card, folders, files, otherwise=without)
+def _without_files(spec: DatasetSpec, card: Card, config: ExperimentConfig) -> str:
+    """Say how a data set is run without its files; empty where no network ships with it."""
+    if not has_network(card):
+        return ""
+    lines = []
+    if config.sample.source == "data":
+        lines.append("`sample: {from: shipped}`")
+    elif config.source_of(spec) == "network":
+        lines.append(f"`{_entry(spec, card, 'shipped')}` under `datasets`")
+    if config.tested != "network":
+        lines.append("`test: network`")
+    return f"; or run without it: {' and '.join(lines)}"
 
 
-def _test_files(
-    spec: DatasetSpec, card: Card, config: ExperimentConfig, folders: list[Path]
-) -> LocatedFiles | None:
-    """Return the files of the test rows: that of the config or those of the card; None without such files."""
-    if config.tested == "original" and card.tested_files:
-        return _locate_files(spec, card, config, folders, card.tested_files)
+def _test_file(config: ExperimentConfig) -> LocatedFiles | None:
+    """Return the file of the test rows that the config names; None without such a file."""
     if config.test is None or config.tested != "file":
         return None
     path = Path(config.test)
