@@ -32,7 +32,7 @@ class Sensitivity:
     @property
     def is_known(self) -> bool:
         """Whether there is a test, and something varies."""
-        return self.standard_error > EQUAL
+        return self.standard_error > EQUAL and self.n_open > 0
 
     @property
     def least(self) -> float:
