@@ -35,10 +35,7 @@ TESTED = {
     "network": "test rows drawn from the networks",
     "holdout": "tested on rows that were left out of training",
 }
-STATUS_TEXTS = {
-    "infeasible": "without a model (a technique cannot run on those rows)",
-    "noop": "left unchanged",
-}
+STATUS_TEXTS = {"infeasible": "not possible on such rows", "noop": "with nothing for a technique to do"}
 REPRODUCTION = (
     "config.yaml, next to this page, has every setting: fairbench run config.yaml -o again computes the same "
     "numbers, fairbench report this folder writes its files and this page again, and fairbench verify this "

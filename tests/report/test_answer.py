@@ -231,7 +231,7 @@ def test_what_gave_no_value_is_named_with_its_reason(how):
         "infeasible": "Not possible in 6 of 6 repeats, why not: massaging.",
         "failed": "Failed in 6 of 6 repeats, why not: massaging.",
     }
-    assert why.get(how, "Not run yet: 1 of 2 cells on bank.") in text
+    assert why.get(how, "Not run yet: 1 of 2 cells, of 1 data set.") in text
     setting, headline, _ = answered({"none": how, "massaging": PLAIN})
     assert setting.outcome == "no value"
     assert headline

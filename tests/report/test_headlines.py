@@ -95,7 +95,7 @@ def test_what_was_not_run_is_one_line_and_counts_say_of_how_many():
         "In 6 of 6 settings run (of 8) on a, b, c and 3 more a technique narrows the gap beyond chance, most "
         "often massaging (6); mine.py:Mine in 0."
     )
-    assert "Not run yet: 4 of 22 cells on 2 data sets." in document.notes
+    assert "Not run yet: 4 of 22 cells, of 2 data sets." in document.notes
     assert not any("not run yet" in row[-1].text for row in document.sections[0].tables[0].rows)
 
 

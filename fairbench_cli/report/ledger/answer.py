@@ -516,11 +516,8 @@ def _describe_unrun(run: RunResults, cells_run: set[CellKey]) -> str:
     unrun = [cell for cell in run.plan.cells if cell_key(cell) not in cells_run]
     if not unrun:
         return ""
-    datasets = list(dict.fromkeys(cell["dataset"] for cell in unrun))
-    place = read_display_names(run.plan.config).dataset(datasets[0])
-    if len(datasets) > 1:
-        place = format_count(len(datasets), "data set")
-    return f"Not run yet: {len(unrun)} of {len(run.plan.cells)} cells on {place}."
+    datasets = format_count(len({cell["dataset"] for cell in unrun}), "data set")
+    return f"Not run yet: {len(unrun)} of {len(run.plan.cells)} cells, of {datasets}."
 
 
 @dataclass(frozen=True)

@@ -354,8 +354,7 @@ def adjust_families(p: Floats, families: Sequence[Rows]) -> dict[str, Any]:
     for family in families:
         p_holm[family] = holm(p[family])
         n_tests[family] = np.count_nonzero(~np.isnan(p[family]))
-        is_rejected = p_holm[family] < LEVEL
-        n_open[family] = n_tests[family] - is_rejected.sum() + is_rejected
+        n_open[family] = (p_holm[family] >= LEVEL).sum() + (p_holm[family] < LEVEL)
     return {"p_holm": p_holm, "tests": n_tests, "n_open": n_open}
 
 

@@ -274,7 +274,7 @@ def _describe_choice(settings: Sequence[RunSetting], answer: RunAnswer, wording:
             n_choices = sum(finding.n > 0 for finding in setting.techniques)
             if n_choices > 1:
                 rule = CHOICE
-            cell = column_cell(CHANGE_COLUMN, _widen(best, n_choices), wording)
+            cell = column_cell(SUMMARY_COLUMNS[1], _widen(best, n_choices), wording)
             changes.append(f"{place_of(setting, answer)} {cell.full_text}")
             if own_settings:
                 changes[-1] = f"{best.technique} on {changes[-1]}"
@@ -357,7 +357,7 @@ def _clause_without(setting: RunSetting, wording: MetricWording, *, is_first: bo
         names = [f"{finding.technique}{_moved_from_to(finding, wording)}" for finding in setting.techniques]
         name = join_names(names, MOST_NAMES)
         (result,) = results
-        if result.startswith("no"):
+        if setting.techniques[0].kind in ("no value", "not shown", "untested"):
             name += ":"
         return f"{name} {result}"
     if setting.outcome == "overshoots":
@@ -471,7 +471,6 @@ def _summary_row(finding: TechniqueFinding, wording: MetricWording) -> tuple[Tab
 
 SUMMARY_COLUMNS = [column for column in COLUMNS if column.key in ("value", "change", "accuracy", "cost")]
 """The columns of the small table, which has room for no more; a new one is in all the others."""
-CHANGE_COLUMN = SUMMARY_COLUMNS[1]
 
 
 # A setting -------------------------------------------------------------------------------------------------
