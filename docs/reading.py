@@ -135,10 +135,11 @@ def outcome(content: str | bytes, options: str) -> str:
 def lines() -> Iterator[str]:
     """Yield the lines of the table."""
     yield "| **files**, known by their first bytes | |"
-    yield "| text, JSON, Parquet, SQLite, workbooks | is read |"
-    yield "| any of these in gzip, or alone in a zip archive | is read |"
-    stopping = ", ".join(kind.called for kind in KINDS)
-    yield f"| {stopping}, ARFF | stops, with what makes a CSV of it |"
+    read = [kind.called for kind in KINDS if kind.is_read]
+    yield f"| text, JSON, Parquet, SQLite, workbooks, ARFF; {', '.join(read)} | is read |"
+    yield "| any of these in gzip, xz, bzip2, or alone in a zip archive | is read |"
+    stopping = [kind.called for kind in KINDS if not kind.is_read]
+    yield f"| {', '.join(stopping)} | stops, with what makes a CSV of it |"
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         for title, audited in LINES.items():
             text = "" if audited is None else outcome(*audited)

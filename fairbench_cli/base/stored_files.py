@@ -1,7 +1,9 @@
 """Files as they are stored: known by their first bytes, kept where they can be read again, unpacked."""
 
+import bz2
 import gzip
 import json
+import lzma
 import os
 import re
 import select
@@ -27,9 +29,11 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # .xls, and what has a password
 ENDINGS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 SNIFF = 1 << 18  # bytes
 CHUNK = 1 << 20  # bytes that are copied at once
+MOST_WRAPPED = 3  # archives within each other
 MOST_NAMED = 3  # files in an archive
 UNSEEN = ("__MACOSX/", ".")  # how the names of files begin that systems put into archives
 PARQUET = b"PAR1"
+READ = ("read_stata", "read_sas", "read_spss", "read_feather")
 HEAD = 4096  # bytes that show what a file is
 AGAIN = "open it in the program that it is from, and save the table as CSV"
 
@@ -47,9 +51,9 @@ class KnownFile:
     fix : str
         What to do; ``{path}`` and ``{csv}`` are quoted for a shell.
     reader : str
-        The call of pandas that reads it, with ``{name}`` for the file's name as code.
-    only : str
-        Where that may be done.
+        The function of pandas that reads it.
+    needs : str
+        What pandas needs for that, where that is more than fairbench needs.
     start : int
         Where the magic bytes stand.
     """
@@ -58,16 +62,22 @@ class KnownFile:
     magic: tuple[bytes, ...]
     fix: str = AGAIN
     reader: str = ""
-    only: str = ""
+    needs: str = ""
     start: int = 0
 
+    @property
+    def is_read(self) -> bool:
+        """Whether audits read it: pandas does, and runs no code of the file's."""
+        return self.reader in READ
+
     def refusal(self, name: str) -> UserError:
-        """Return the error for a file of this kind, by its name."""
+        """Return the error for a file of this kind, by its name, where it is not read."""
         csv = csv_name(name)
         fix = self.fix.format(path=shlex.quote(name), csv=shlex.quote(csv))
         if self.reader:
-            saved = save_as_csv(self.reader.format(name=json.dumps(name)), name)
-            fix = ", ".join(filter(None, (self.only, saved)))
+            saved = save_as_csv(f"pandas.{self.reader}({json.dumps(name)})", name)
+            needed = f"where {self.needs} is installed" if self.needs else self.fix
+            fix = f"{needed}, {saved}" if needed != AGAIN else saved
         return user_error(f"this is {self.called}", fix, name)
 
 
@@ -76,40 +86,20 @@ OLD_STATA = tuple(
 )
 BEGINS_ARFF = re.compile(rb"(?:\s*%[^\n]*\n|\s*\n)*\s*@relation\b", re.IGNORECASE)
 KINDS = (
-    KnownFile("a Stata file", (b"<stata_dta>", *OLD_STATA), reader="pandas.read_stata({name})"),
+    KnownFile("a Stata file", (b"<stata_dta>", *OLD_STATA), reader="read_stata"),
     KnownFile(
         "a SAS file",
-        (bytes(12) + b"\xc2\xea\x81\x60",),
-        reader='pandas.read_sas({name}, "sas7bdat", encoding="infer")',
+        (bytes(12) + b"\xc2\xea\x81\x60", b"HEADER RECORD*******LIBRARY HEADER RECORD!!!!!!!"),
+        reader="read_sas",
     ),
-    KnownFile(
-        "a SAS transport file",
-        (b"HEADER RECORD*******LIBRARY HEADER RECORD!!!!!!!",),
-        reader='pandas.read_sas({name}, "xport", encoding="latin-1")',
-    ),
-    KnownFile(
-        "an SPSS file",
-        (b"$FL2@(#)", b"$FL3@(#)"),
-        reader="pandas.read_spss({name})",
-        only="where pyreadstat is installed",
-    ),
-    KnownFile(
-        "an Arrow or Feather file",
-        (b"ARROW1\0\0", b"FEA1\0"),
-        reader="pandas.read_feather({name})",
-        only="where pyarrow is installed",
-    ),
-    KnownFile(
-        "an HDF5 file",
-        (b"\x89HDF\r\n\x1a\n",),
-        reader="pandas.read_hdf({name})",
-        only="where tables is installed",
-    ),
+    KnownFile("an SPSS file", (b"$FL2@(#)", b"$FL3@(#)"), reader="read_spss", needs="pyreadstat"),
+    KnownFile("an Arrow or Feather file", (b"ARROW1\0\0", b"FEA1\0"), reader="read_feather", needs="pyarrow"),
+    KnownFile("an HDF5 file", (b"\x89HDF\r\n\x1a\n",), reader="read_hdf", needs="tables"),
     KnownFile(
         "a pickle, which may run any code when it is read",
         tuple(bytes((0x80, protocol)) for protocol in (2, 3, 4, 5)),
-        reader="pandas.read_pickle({name})",
-        only="only if you know who made it",
+        "only if you know who made it",
+        reader="read_pickle",
     ),
     KnownFile(
         "an R data set (.rds)",
@@ -305,7 +295,7 @@ def read_first_bytes(path: Path) -> tuple[bool, bytes]:
 
 
 def unpack(path: Path, folder: Path, name: str) -> Path:
-    """Return where a file is as it was before it was packed, alone, in a zip archive.
+    """Return where a file is as it was before it was packed with xz, bzip2 or, alone, zip.
 
     gzip stays, unless what is in it is no text.
 
@@ -314,16 +304,19 @@ def unpack(path: Path, folder: Path, name: str) -> Path:
     UserError
         Where it cannot be unpacked, or holds several files.
     """
-    packed = _open_packed(path, name)
-    if packed is None:
-        return path
-    try:
-        with packed:
-            return spool_stream(packed, folder / "unpacked", name)
-    except (EOFError, zlib.error, zipfile.BadZipFile, ValueError, OSError) as error:
-        if isinstance(error, OSError) and error.errno:
-            raise
-        raise user_error("the packed data are damaged", "pack the file again", name) from None
+    for wrapped in range(MOST_WRAPPED):
+        packed = _open_packed(path, name)
+        if packed is None:
+            break
+        path = folder / f"unpacked{wrapped}"
+        try:
+            with packed:
+                spool_stream(packed, path, name)
+        except (lzma.LZMAError, EOFError, zlib.error, zipfile.BadZipFile, ValueError, OSError) as error:
+            if isinstance(error, OSError) and error.errno:
+                raise
+            raise user_error("the packed data are damaged", "pack the file again", name) from None
+    return path
 
 
 def _open_packed(path: Path, name: str) -> BinaryIO | None:
@@ -331,6 +324,10 @@ def _open_packed(path: Path, name: str) -> BinaryIO | None:
     zipped, head = read_first_bytes(path)
     if zipped:
         return open_bytes(path, zipped) if find_kind(head) else None
+    if head.startswith(b"\xfd7zXZ\0"):
+        return cast("BinaryIO", lzma.open(path))
+    if head.startswith(b"BZh"):
+        return cast("BinaryIO", bz2.open(path))
     if not head.startswith(b"PK\3\4") or is_workbook(path, head):
         return None
     unpacked = f"unzip {shlex.quote(name)}, and name a file of it"

@@ -451,6 +451,12 @@ def open_file(
             raise user_error("it is no SQLite file and no workbook", fix, name)
         kind = _detect_format(name, head)
         source_file = Source(database, name, (), kind, path, zipped, notes=notes)
+        if kind == "frame":
+            from fairbench_cli.audit.scan.other_programs import read_frame
+
+            if find_kind(head) is None and (error := not_utf8_error(source_file)):
+                raise error
+            return replace(open_frame(database, read_frame(path, head, name)), name=name, notes=notes)
         if kind == "parquet":
             return _open_parquet(source_file)
         if not head.strip(b"\xef\xbb\xbf \t\r\n"):
@@ -626,10 +632,10 @@ def _detect_format(name: str, head: bytes) -> Format:
         return "parquet"
     other = find_kind(head)
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if other is not None:
+    if other is not None and not other.is_read:
         raise other.refusal(name)
-    if is_arff(start):
-        raise user_error("this is an ARFF file", AGAIN, name)
+    if other is not None or is_arff(start):
+        return "frame"
     _refuse_binary(name, head)
     if start[:15].lower().startswith((b"<html", b"<!doctype", b"<table", b"<?xml")):
         problem = "this is a web page or XML, whatever its name says"
@@ -781,7 +787,7 @@ def _note_kinds(record: dict[str, Any], above: KeyPath, kinds: dict[KeyPath, set
 
 def _refuse_document(source: Source) -> None:
     """Refuse a file that is one JSON object with a whole table in it."""
-    from fairbench_cli.audit.scan.json_document import describe_document
+    from fairbench_cli.audit.scan.other_programs import describe_document
 
     with source.text() as text:
         error = describe_document(text.read(LARGEST_DOCUMENT), source.name)
