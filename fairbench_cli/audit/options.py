@@ -285,7 +285,7 @@ def _check_options(config: AuditConfig) -> Iterator[Check]:
 def _check_mitigation(config: AuditConfig) -> Iterator[Check]:
     """Yield what moved thresholds cannot be estimated with."""
     problem = "mitigate moves one threshold, and which is not said"
-    fix = ("give one: ", Flag("threshold", 0.5))
+    fix = ("give one: ", Flag("threshold", 0.5), "; decisions have none: audit their scores")
     yield "mitigate", len(config.decisions) != 1 or not config.threshold, problem, fix
     not_combined = {
         "weight": config.weight,

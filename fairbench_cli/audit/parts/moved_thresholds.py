@@ -108,7 +108,7 @@ def read_scores_of_groups(scan: Scan) -> tuple[ScoresOfGroups, ...]:
     Raises
     ------
     UserError
-        Where there are no labels.
+        Where there are no labels, or the scores are 0 and 1.
     """
     if scan.roles.label is None:
         fix = ("name their column with ", Flag("label"))
@@ -128,6 +128,11 @@ def _read_attribute(scan: Scan, group_counts: Slice) -> ScoresOfGroups:
     label = np.asarray(columns["label"], dtype=np.int64)
     group = group_finder(scan, group_counts, [name])([np.asarray(columns["of_0"], dtype=np.int64)])
     threshold = scan.config.threshold[0]
+    if np.isin(scores, (0.0, 1.0)).all():
+        fix = ("name a column of scores with ", Flag("score"), "; or leave ", MITIGATE, " out")
+        raise user_error(
+            "the scores are decisions of 0 and 1, which have no threshold to move", fix, MITIGATE
+        )
     candidates = np.unique(np.append(scores, threshold))
     if len(candidates) > MOST_SCORES:
         weights = np.asarray(columns["n"], dtype=np.float64)

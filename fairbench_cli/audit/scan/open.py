@@ -80,7 +80,7 @@ from fairbench_cli.base.progress_callbacks import PercentDone, ProgressCallback,
 from fairbench_cli.base.safe_text import format_count, format_path
 from fairbench_cli.base.spelling_variants import find_abbreviations, find_spelling_variants
 from fairbench_cli.data import recognise
-from fairbench_cli.data.number_writing import GAP_WORDS
+from fairbench_cli.data.number_writing import GAP_WORDS, is_written_number
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -725,12 +725,13 @@ def _describe_groups(
         for group in sorted(written)
         if group.lower() in GAP_WORDS and not config.leaves_out(name, group)
     ]
-    if (
-        len(sizes) > MOST_CODES
-        and name not in config.bins
-        and recognise.are_dates(name, set(sizes) - {MISSING})
-    ):
-        notes.append(f"{name}: each date is a group; as ages on a day: {ages_on_a_day(name)}.")
+    if len(sizes) > MOST_CODES and name not in config.bins:
+        groups = set(sizes) - {MISSING}
+        if recognise.are_dates(name, groups):
+            notes.append(f"{name}: each date is a group; as ages on a day: {ages_on_a_day(name)}.")
+        elif all(map(is_written_number, groups)):
+            ranges = Flag("bins", (name, 4)).spell()
+            notes.append(f"{name}: each of {len(groups)} numbers is a group; in ranges: {ranges}.")
     if config.spelling(name) == "keep":
         notes += [f"{name}: {twins}." for twins in find_spelling_variants(sorted(written))]
     for letter, value in find_abbreviations(sorted(written)):
