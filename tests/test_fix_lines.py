@@ -129,6 +129,9 @@ AUDITS = {
     "decisions have no thresholds": audits_of(
         "p.csv", table(**PEOPLE, p=[0.1, 0.7, 0.3]), "--mitigate", threshold="0.5", score="p"
     ),
+    "decisions that are cut": audits_of(
+        "p.csv", table(**PEOPLE, p=[0.1, 0.7, 0.3]), "--mitigate", "--threshold", "0.5", score="p"
+    ),
     "no labels to move": audits_of(
         "p.csv", SCORES.replace("label", "truth"), "--mitigate", "--threshold", "0.5", label="truth"
     ),

@@ -1,5 +1,6 @@
 """What an audit is asked to do: every key, its default and its meaning; from flags, a YAML file or Python."""
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,7 +33,7 @@ from fairbench_cli.audit.metrics import (
     kind,
 )
 from fairbench_cli.base.errors import Flag, Problem, find_nearest, format_value, suggest
-from fairbench_cli.base.validation import StrictModel, check_encoding, mistake
+from fairbench_cli.base.validation import StrictModel, check_encoding, mistake, several_meant
 from fairbench_cli.base.yaml_document import parse_scalar
 from fairbench_cli.data.number_writing import Notation
 from fairbench_cli.measures.margin import Margin
@@ -323,16 +324,14 @@ LISTED = BeforeValidator(_to_tuple)
 def explain_cut(key: str, value: Any) -> Problem | None:
     """Return the way out of a threshold or top list that is given by group, or as several in one text."""
     if isinstance(value, Mapping) or (isinstance(value, str) and re.search("[:=]", value)):
-        fix = "make a column of 0 and 1, by the cut of each row's group, and audit that: "
-        offer = (fix, Flag("score", "COLUMN"), " in the place of ", Flag(key))
+        make = "make a column of 0 and 1, by the cut of each row's group, and audit that: "
+        offer = (make, Flag("score", "COLUMN"), " in the place of ", Flag(key))
         return Problem("it is one number for all groups", offer)
     if isinstance(value, str) and re.fullmatch(r"0?,\d+", value):
         return Problem("a decimal comma is not read here", ("write ", Flag(key, value.replace(",", "."))))
-    if isinstance(value, str) and re.fullmatch(r"[\d.]+(, *[\d.]+)+", value):
-        flags: list[str | Flag] = ["write"]
-        for number in value.split(","):
-            flags += [" ", Flag(key, number.strip())]
-        return Problem("it is one number; of several each is audited", tuple(flags))
+    if isinstance(value, str) and (numbers := several_meant(value)):
+        fix = ("write ", Flag(key, tuple(json.loads(numbers))))
+        return Problem("it is one number; of several each is audited", fix)
     return None
 
 

@@ -810,7 +810,7 @@ def _remark_of(draft: _Draft, problem: Problem) -> Remark:
             remedies += _attribute_remedies(draft, str(flag.value))
         elif flag.key == "spellings" and isinstance(flag.value, tuple):
             remedies.append(_remedy_of(flag, proposed=True))
-            apart = Flag("spellings", (flag.value[0], "keep"))
+            apart = Flag("spellings", (f"{flag.value[0]}", "keep"))
             remedies.append(_remedy_of(apart, text="keep them apart"))
         elif flag == OPEN_SCORE:
             for candidate in draft.decisions[:MOST_REMEDIES]:

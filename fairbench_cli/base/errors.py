@@ -27,8 +27,8 @@ class Flag:
     ----------
     key : str
         As in a file: ``top-k``.
-    value : str, number, or (name, value), optional
-        What to give it; of a pair the value of one name, such as ``("age", 4)``.
+    value : str, number, (name, value) or numbers, optional
+        What to give it; of a pair the value of one name, such as ``("age", 4)``; of numbers each.
     python : str
         What is written in Python, if that is something else.
 
@@ -38,38 +38,41 @@ class Flag:
     ['--top-k 100', 'top_k=100', 'top-k: 100']
     >>> [Flag("bins", ("age", 4)).spell(surface) for surface in ("command line", "python", "file")]
     ['--bins age=4', 'bins={"age": 4}', 'bins: {age: 4}']
+    >>> [Flag("top-k", (5, 10)).spell(surface) for surface in ("command line", "python", "file")]
+    ['--top-k 5 --top-k 10', 'top_k=[5, 10]', 'top-k: [5, 10]']
     """
 
     key: str
-    value: str | float | tuple[str, str | float] | None = None
+    value: str | float | tuple[str, str | float] | tuple[float, ...] | None = None
     python: str = ""
 
     def spell(self, surface: Surface = "command line") -> str:
         """Return it as somebody writes it there."""
         name = self.key
-        value = self.value
+        value: Any = self.value
         if surface == "python" and self.python:
             return self.python
         if len(str(value)) > MOST_PASTED:  # left open: nobody pastes pages
             value = ("COLUMN", "VALUE") if isinstance(value, tuple) else "VALUE"
+        is_pair = isinstance(value, tuple) and isinstance(value[0], str)
         if surface == "python":
             name = name.replace("-", "_")
             if value is None:
                 return f"{name}="
-            if isinstance(value, tuple):
-                return f"{name}={json.dumps(dict([value]), ensure_ascii=False)}"
-            return f"{name}={json.dumps(value, ensure_ascii=False)}"
+            return f"{name}={json.dumps(dict([value]) if is_pair else value, ensure_ascii=False)}"
         if surface == "file":
             if value is None:
                 return name
             if isinstance(value, tuple):
-                return f"{name}: {{{value[0]}: {value[1]}}}"
+                value = f"{{{value[0]}: {value[1]}}}" if is_pair else list(value)
             return f"{name}: {value}"
         if value is None:
             return f"--{name}"
-        if isinstance(value, tuple):
-            value = f"{value[0]}={value[1]}"
-        return f"--{name} {shlex.quote(str(value))}"
+        if not isinstance(value, tuple):
+            values = [value]
+        else:
+            values = [f"{value[0]}={value[1]}"] if is_pair else list(value)
+        return " ".join(f"--{name} {shlex.quote(str(each))}" for each in values)
 
 
 MessageText = str | Flag | tuple[str | Flag, ...]
@@ -177,7 +180,7 @@ def spell_together(flags: Iterable[Flag], surface: Surface = "command line") -> 
     keywords = []
     for key, flags_of_key in by_key.items():
         values = [flag.value for flag in flags_of_key]
-        pairs = [value for value in values if isinstance(value, tuple)]
+        pairs: list[Any] = [value for value in values if isinstance(value, tuple)]
         if len(flags_of_key) == 1:
             keywords.append(flags_of_key[0].spell(surface))
         elif len(pairs) == len(values):

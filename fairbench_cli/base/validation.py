@@ -370,6 +370,8 @@ def to_problems(error: ValidationError, document: YamlDocument) -> Iterator[Prob
     for key_path, problem in to_findings(error):
         where = problem.where or document.where(key_path)
         fix = problem.fix
+        if isinstance(where, str) and where.startswith(f"{document.name}:"):
+            fix = spell(fix, "file")
         if isinstance(fix, str) and fix.startswith(WRITE_LIST) and isinstance(where, str):
             numbers, bracket, tail = fix.partition("[")[2].rpartition("]")
             if where.startswith("--set "):

@@ -189,11 +189,7 @@ def _usage(error: typer.BadParameter, arguments: list[str]) -> str:
     if spaced:
         fix = "put quotes around a value with spaces, such as '[label: {flip: 0.5}]'"
     else:
-        fix = (
-            _nearest_choice(message)
-            or _repeated_flag(error, arguments)
-            or _option_in_place_of(error, arguments)
-        )
+        fix = _nearest_choice(message) or _option_in_place_of(error, arguments)
     if message:
         return f"error: {' '.join(message.split())}\n  fix: {fix or f'see `{command} --help`'}"
     return ""
@@ -212,18 +208,6 @@ def _nearest_choice(message: str) -> str:
     if nearest is None:
         return ""
     return f'did you mean "{nearest}"?'
-
-
-def _repeated_flag(error: typer.BadParameter, arguments: list[str]) -> str:
-    """Return an option as often as its value has numbers, such as ``--threshold 0.1,0.5``; else nothing."""
-    from fairbench_cli.base.validation import several_meant
-
-    option: Any = getattr(error, "param", None)
-    for flag in option.opts if getattr(option, "multiple", False) else ():
-        meant = next(filter(None, map(several_meant, _values_of(flag, arguments))), None)
-        if meant:
-            return " ".join(f"{flag} {number}" for number in meant.strip("[]").split(", "))
-    return ""
 
 
 def _values_of(flag: str, arguments: list[str]) -> list[str]:

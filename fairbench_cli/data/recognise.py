@@ -27,10 +27,8 @@ _PEOPLE = re.compile(
     r"id|pid|uid|ssn|e ?mail|nino"
 )
 
-COUNTS = ("freq", "frequency", "count", "counts")
-"""What a column is called that says how many people a row stands for."""
-_COUNT = frozenset((*COUNTS, "n", "anzahl", "häufigkeit", "effectif", "nombre", "aantal", "cantidad"))
-_COUNT |= {"people", "persons", "headcount"}
+_COUNTS = frozenset(("freq", "frequency", "count", "counts", "n", "people", "persons", "headcount"))
+_COUNTS |= {"anzahl", "häufigkeit", "effectif", "nombre", "aantal", "cantidad"}
 
 _WORD_OF_WEIGHT = r"(?:weights?|wghts?|wgts?|wts?)"
 _WHOSE_WEIGHT = (
@@ -433,13 +431,15 @@ def named_like_scores(name: str) -> bool:
     return _SCORE.search(name) is not None or _CAMEL.search(name) is not None
 
 
-def named_like_counts(name: str) -> bool:
-    """Return whether a column is called as if it said how many people a row stands for.
+def named_like_counts(name: str, *, in_full: bool = False) -> bool:
+    """Return whether a column is called as if it said how many people a row stands for, or is `in_full`.
 
     >>> [named_like_counts(name) for name in ("Count", "n", "Anzahl", "Number of people", "country", "sex")]
     [True, True, True, True, False, False]
+    >>> [named_like_counts(name, in_full=True) for name in ("Anzahl", "priors_count")]
+    [True, False]
     """
-    return not _COUNT.isdisjoint(split_words(name))
+    return name.casefold() in _COUNTS if in_full else not _COUNTS.isdisjoint(split_words(name))
 
 
 def named_like_totals(text: str, *, in_full: bool = False) -> bool:

@@ -368,7 +368,10 @@ def _advise(
         good = max(values, key=float)
         return ("say which value is the good one, likely ", Flag(key, good)), (), ()
     if any(_parse_number(value) is None for value in values) and len(values) <= MOST_CLASSES:
-        return advise_value(rows, name)
+        fix, remedy, assumed = advise_value(rows, name)
+        if flag == "score" and numbers == {None} and len(values) > 2 and not find_spelling_variants(rows):
+            fix = (*fix, "; or ", TAKEN_FOR["class"], Flag("outcome", "class"))
+        return fix, remedy, assumed
     offers = offer_for_whole_numbers(name, rows)
     if flag == "score" and offers:
         return _spell_offers(offers, rows), (), ()
@@ -447,7 +450,7 @@ def _list_in_order(rows: Mapping[str, int]) -> str:
 
 def advise_value(
     rows: Mapping[str, int], name: str = ""
-) -> tuple[MessageText, tuple[Flag, ...], tuple[Flag, ...]]:
+) -> tuple[tuple[str | Flag, ...], tuple[Flag, ...], tuple[Flag, ...]]:
     """Return how to say which word is good, with the remedy and what to go on with.
 
     A word that says that something good was decided is likely the one, in a column of something bad no; else

@@ -16,8 +16,8 @@ from fairbench_cli.data.checks.rows import Finding, Mask, RawRows, format_drop
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import find_kind, is_number
 from fairbench_cli.data.recognise import (
-    COUNTS,
     named_like_amounts,
+    named_like_counts,
     named_like_row_numbers,
     named_like_weights,
 )
@@ -134,7 +134,8 @@ def check_files(rows: RawRows) -> Iterator[Finding]:
                 f"is missing in {format_percent(gap.mean())} of the rows",
                 format_drop(name),
             )
-        if named_like_weights(name) or name.casefold() in COUNTS:
+        are_counts = named_like_counts(name, in_full=True) and find_kind(file[name][~gap]) != "nominal"
+        if named_like_weights(name) or are_counts:
             is_used = not card.drops(name) and name != card.counts
             fix = fix_for_weights(name, file[name][~gap], f"{format_drop(name)}: it is nothing of the person")
             yield rows.finding("weight", name, WEIGHTS, fix, used=is_used)

@@ -28,7 +28,7 @@ from fairbench_cli.data.files import (
 )
 from fairbench_cli.data.load import MOST_PEOPLE
 from fairbench_cli.data.number_writing import GAPS, GAPS_AMONG_NUMBERS, PLAIN, NumberDoubt, find_writing
-from fairbench_cli.data.recognise import COUNTS
+from fairbench_cli.data.recognise import named_like_counts
 from fairbench_cli.data.table_edges import find_cut, find_table, has_header
 
 MOST_CELLS = 10_000  # of a table of counts
@@ -214,7 +214,7 @@ def find_counts_column(cells: pd.DataFrame) -> str | None:
     """
     if len(cells) > MOST_CELLS:
         return None
-    count_columns = [name for name in cells.columns if str(name).casefold() in (*COUNTS, "n")]
+    count_columns = [name for name in cells.columns if named_like_counts(str(name), in_full=True)]
     crossed_columns = cells.drop(columns=count_columns)
     crossed_columns = crossed_columns.loc[
         :, crossed_columns.nunique() < len(crossed_columns)
