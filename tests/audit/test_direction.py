@@ -268,3 +268,10 @@ def test_the_study_of_first_sentences_runs():
     lines = list(study_of("levels_checks").name_rates(1, (1.0,)))
     assert len(lines) == 24
     assert all(line.startswith("| 1.0 |") for line in lines)
+
+
+@pytest.mark.gate
+def test_the_study_of_shares_runs():
+    lines = list(study_of("levels_checks").share_rates(1, (3,)))
+    assert len(lines) == 9
+    assert all(" | 3 | " in line and " (" in line for line in lines)
