@@ -615,7 +615,7 @@ def _full_table(settings: Sequence[RunSetting], answer: RunAnswer, wording: Metr
     if answer.has_betas:
         heads["β"] = lambda row: TableCell(f"{row[0].beta:g}", value=row[0].beta)
     heads["technique"] = lambda row: TableCell(row[1].technique)
-    shares = share_columns(finding for _, finding in rows)
+    shares = share_columns(rows)
     for column in columns[: MOST_HEADS - 3 - len(shares)]:
         heads[head_of(column, wording)] = partial(_cell_of_row, column, wording)
     heads |= shares
