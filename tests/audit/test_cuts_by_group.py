@@ -47,7 +47,17 @@ def test_other_doors_name_it_too(say, tmp_path):
     with pytest.raises(fb.UserError, match="by the cut of each row's group"):
         fb.audit("loans.csv", threshold={"f": 0.4, "m": 0.5}, attributes=["sex"])
     (tmp_path / "a.yaml").write_text("threshold: {f: 0.4, m: 0.5}\n")
-    assert BY_GROUP in say("audit", "loans.csv", "-a", "sex", "--config", "a.yaml").err
+    by_group = BY_GROUP.replace("--score COLUMN", "score: COLUMN in the place of threshold\n")
+    assert by_group in say("audit", "loans.csv", "-a", "sex", "--config", "a.yaml").err
+    # Several numbers are written as each door has them.
+    with pytest.raises(fb.UserError, match=r"write threshold=\[0\.4, 0\.5\]"):
+        fb.audit("loans.csv", threshold="0.4,0.5", attributes=["sex"])
+    fb.audit("loans.csv", threshold=[0.4, 0.5], attributes=["sex"])
+    (tmp_path / "a.yaml").write_text("threshold: 0.4,0.5\n")
+    said = say("audit", "loans.csv", "-a", "sex", "--config", "a.yaml").err
+    assert said.endswith("fix: write threshold: [0.4, 0.5]\n")
+    (tmp_path / "a.yaml").write_text("threshold: [0.4, 0.5]\n")
+    assert say("audit", "loans.csv", "-a", "sex", "--config", "a.yaml").code == 0
     start = "name: x\ndatasets: [dutch]\nsample: {from: shipped}\ntest: network\nclassifiers: [tree]\n"
     for lines in (
         "interventions: [none, group-thresholds: {thresholds: {female: 0.3}}]\n",
@@ -57,3 +67,19 @@ def test_other_doors_name_it_too(say, tmp_path):
         done = say("run", "x.yaml")
         assert done.code == 2
         assert "the technique group-thresholds finds one for each group" in done.err
+
+
+def test_three_words_may_be_classes_and_many_numbers_ranges(say, tmp_path):
+    lines = [
+        "age,y_pred,decided",
+        *(f"{20 + i % 60},{('hire', 'maybe', 'no')[i % 3]},{i % 2}" for i in range(300)),
+    ]
+    (tmp_path / "words.csv").write_text("\n".join(lines), encoding="utf-8")
+    asked = "audit", "words.csv", "-a", "age"
+    done = say(*asked, "--score", "y_pred")
+    assert done.err.endswith("--favourable hire; or compare each with the others, --outcome class\n")
+    assert say(*asked, "--score", "y_pred", "--outcome", "class").code == 0
+    ranges = "* age: each of 60 numbers is a group; in ranges: --bins age=4."
+    done = say(*asked, "--score", "decided")
+    assert ranges in done.out
+    assert ranges not in say(*asked, "--score", "decided", "--bins", "age=4").out
