@@ -72,7 +72,7 @@ class Flag:
             values = [value]
         else:
             values = [f"{value[0]}={value[1]}"] if is_pair else list(value)
-        return " ".join(f"--{name} {shlex.quote(str(each))}" for each in values)
+        return " ".join(f"--{name} {shlex.quote(str(number))}" for number in values)
 
 
 MessageText = str | Flag | tuple[str | Flag, ...]

@@ -29,7 +29,9 @@ def findings_table(run: RunResults) -> TextTable:
     answer = answer_of(run)
     wording = wording_of(answer.metric, answer.margin)
     columns = shown_columns(answer, in_worlds=answer.has_worlds)
-    shares = share_columns([(setting, one) for setting in answer.settings for one in setting.all_findings])
+    shares = share_columns(
+        [(setting, finding) for setting in answer.settings for finding in setting.all_findings]
+    )
     setting_columns = drop_uniform_columns(
         {
             "data set": [setting.dataset_label for setting in answer.settings],

@@ -18,8 +18,11 @@ ABOUT = (
 def share_columns(rows: Sequence[Row]) -> dict[str, Callable[[Row], TableCell]]:
     """Return by their heads how to write the cells of those columns that have something to say."""
     columns = {"accepts, %": ("differs", _share_cell), "largest gap of levels": ("lowest", _levels_cell)}
-    told = {key for _, finding in rows for key in ("differs", "lowest") if finding.shares.get(key)}
-    return {head: write for head, (key, write) in columns.items() if key in told}
+    return {
+        head: write
+        for head, (key, write) in columns.items()
+        if any(finding.shares.get(key) for _, finding in rows)
+    }
 
 
 def _share_cell(row: Row) -> TableCell:
@@ -58,13 +61,15 @@ def describe_shares(
     most = 1 if brief else MOST_NAMES
     clauses = []
     levels = []
-    n_told = 0
+    n_differing = 0
     for setting in sorted(settings, key=lambda setting: not setting.leading):
-        told = _rank(setting, "differs", "share_difference")
-        n_told += len(told)
-        clauses += [f"on {place_of(setting)} {_compare(setting, finding)}" for finding in told[:1]]
+        ranked = _rank(setting, "differs", "share_difference")
+        n_differing += len(ranked)
+        clauses += [f"on {place_of(setting)} {_compare(setting, finding)}" for finding in ranked[:1]]
         for finding in _rank(setting, "lowest", "levels_gap")[:1]:
-            before, after = (_levels_cell((setting, one)) for one in (setting.baseline or finding, finding))
+            before, after = (
+                _levels_cell((setting, model)) for model in (setting.baseline or finding, finding)
+            )
             was = f" ({before.fine})" if before.fine != after.fine else ""
             levels.append(
                 f"{setting.compared} on {place_of(setting)}: largest gap in acceptance measured among "
@@ -72,16 +77,19 @@ def describe_shares(
                 f"{finding.technique} ({after.fine})."
             )
     clauses = clauses[:most]
-    if n_told > len(clauses):
-        clauses.append(f"{n_told - len(clauses)} more in the full table")
+    if n_differing > len(clauses):
+        clauses.append(f"{n_differing - len(clauses)} more in the full table")
     lines = [f"O{'; '.join(clauses)[1:]}.{'' if brief else ABOUT}"] if clauses else []
     return lines + levels[:most]
 
 
 def _rank(setting: RunSetting, key: str, column: str) -> list[TechniqueFinding]:
     """Return those that there is something to say of, those first that the headline may be about."""
-    told = [one for one in setting.findings if one.shares.get(key) and not one.is_constant]
-    return sorted(told, key=lambda one: (one.technique not in setting.leading, -abs(one.shares[column])))
+    findings = [
+        finding for finding in setting.findings if finding.shares.get(key) and not finding.is_constant
+    ]
+    findings.sort(key=lambda finding: -abs(finding.shares[column]))
+    return sorted(findings, key=lambda finding: finding.technique not in setting.leading)
 
 
 def _compare(setting: RunSetting, finding: TechniqueFinding) -> str:
