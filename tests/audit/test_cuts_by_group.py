@@ -72,14 +72,14 @@ def test_other_doors_name_it_too(say, tmp_path):
 def test_three_words_may_be_classes_and_many_numbers_ranges(say, tmp_path):
     lines = [
         "age,y_pred,decided",
-        *(f"{20 + i % 60},{('hire', 'maybe', 'no')[i % 3]},{i % 2}" for i in range(300)),
+        *(f"{20 + i % 24},{('hire', 'maybe', 'no')[i % 3]},{i % 2}" for i in range(300)),
     ]
     (tmp_path / "words.csv").write_text("\n".join(lines), encoding="utf-8")
     asked = "audit", "words.csv", "-a", "age"
     done = say(*asked, "--score", "y_pred")
     assert done.err.endswith("--favourable hire; or compare each with the others, --outcome class\n")
     assert say(*asked, "--score", "y_pred", "--outcome", "class").code == 0
-    ranges = "* age: each of 60 numbers is a group; in ranges: --bins age=4."
+    ranges = "* age: each of 24 numbers is a group; in ranges: --bins age=4."
     done = say(*asked, "--score", "decided")
     assert ranges in done.out
     assert ranges not in say(*asked, "--score", "decided", "--bins", "age=4").out
