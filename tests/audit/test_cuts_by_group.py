@@ -69,6 +69,7 @@ def test_other_doors_name_it_too(say, tmp_path):
         assert "the technique group-thresholds finds one for each group" in done.err
 
 
+@pytest.mark.gate
 def test_three_words_may_be_classes_and_many_numbers_ranges(say, tmp_path):
     lines = [
         "age,y_pred,decided",
