@@ -87,10 +87,7 @@ class Headline:
 
     def lines(self, *, everything: bool = False) -> tuple[list[tuple[Verdict, str]], list[str]]:
         """Return the sentences with their verdicts, and what is open; a last line counts what is left out."""
-        if everything:
-            n_shown = None
-        else:
-            n_shown = MOST_LINES
+        n_shown = None if everything else MOST_LINES
         sentences = [(sentence.verdict, sentence.text) for sentence in self.sentences[:n_shown]]
         open_texts = [attribute.text for attribute in self.open[:n_shown]]
         if n_more := len(self.sentences) - len(sentences):

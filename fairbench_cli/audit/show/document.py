@@ -240,9 +240,8 @@ def describe_audit(report: Report) -> str:
     if report.weighted:
         weighted = ", weighted"
     names = (_rate_label(name) for name in report.decided_by)
-    if report.without_verdict:
-        decided_by = ""
-    else:
+    decided_by = ""
+    if not report.without_verdict:
         decided_by = f"decided by {', '.join(names)}; "
     rows = f"{source_name(report)}: {n_rows} rows{weighted}"
     if report.config.adjusted:

@@ -737,7 +737,7 @@ def _rows_if_equal(row: Disparity, sizes: dict[str, GroupRow], report: Report) -
     if not is_counted or differs(row, config.confidence) == "shown":
         return math.nan
     margin = row.margin if has_margin(row.margin) else None
-    rule = Criterion(row.tau if margin is None else config.tau, 1, config.confidence, margin)
+    rule = Criterion(row.tau, 1, config.confidence, margin)
     n_behind = row.behind[1] + row.reference_behind[1]
     n_counted = float(rows_needed(row.reference_value, 1.0, row.behind[1] / n_behind, rule))
     n_needed = n_counted / n_behind * sizes[row.group].rows
