@@ -57,7 +57,7 @@ def parse_audit(text: str, name: str) -> AuditResult:
     UserError
         When it is no audit's JSON, of another version, or damaged.
     """
-    from fairbench_cli.audit.build_report import find_judged_numbers
+    from fairbench_cli.audit.build_report import find_judged_numbers, judge_gate
     from fairbench_cli.audit.command import NO_FILE, WrittenCall
     from fairbench_cli.audit.show.tables import FORMAT
     from fairbench_cli.audit.show.whole_report import KEY, report_of
@@ -80,6 +80,7 @@ def parse_audit(text: str, name: str) -> AuditResult:
     try:
         report = report_of(content)
         report = replace(report, judged_numbers=find_judged_numbers(report))
+        report = replace(report, gate=judge_gate(report))  # as this version does, whichever wrote it
     except (ValueError, TypeError, KeyError):
         problem = "it is damaged, was changed by hand, or is of another version of fairbench"
         raise user_error(problem, WRITE_AGAIN, name) from None
