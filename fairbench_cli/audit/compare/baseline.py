@@ -18,7 +18,7 @@ from fairbench_cli.audit.compare.report import (
 )
 from fairbench_cli.audit.compare.verdict import TOLERANCE
 from fairbench_cli.audit.metrics import DEFAULT_OF_LEVELS
-from fairbench_cli.base.errors import Flag, UserError, format_value, user_error
+from fairbench_cli.base.errors import Flag, UserError, user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.base.safe_text import format_path
 from fairbench_cli.measures.significance import normal_quantile
@@ -54,8 +54,9 @@ def read_baseline(path: str) -> AcceptedFailures:
     comparisons = _failing_comparisons(content)
     problem = f"{format_path(path)} is no ci.json of an audit"
     if comparisons is not None and content["format"] not in READABLE:
-        number = format_value(content["format"])
-        problem = f"{format_path(path)} is a ci.json of format {number}, and 1 and {CI_FORMAT} are read here"
+        problem = (
+            f"{format_path(path)} is a ci.json of format {content['format']}; 1 and {CI_FORMAT} are read"
+        )
         comparisons = None
     if comparisons is None:
         fix = "leave it out, or give what `fairbench audit FILE --format ci` prints"

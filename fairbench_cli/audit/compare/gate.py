@@ -119,9 +119,8 @@ def find_severity(row: Comparison, report: Report) -> Severity:
     is_looked_at = _concerns(row, report, config.failing_metrics, all_attributes=config.fail)
     if is_looked_at and (fails or UNDECIDED in config.failing_metrics):
         return "error"
-    is_warned_of = (fails or UNDECIDED in config.warning_metrics) and _concerns(
-        row, report, config.warning_metrics
-    )
+    is_enough = fails or UNDECIDED in config.warning_metrics
+    is_warned_of = is_enough and _concerns(row, report, config.warning_metrics)
     return "warning" if is_looked_at or is_warned_of else "note"
 
 
