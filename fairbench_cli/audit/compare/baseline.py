@@ -55,7 +55,7 @@ def read_baseline(path: str) -> AcceptedFailures:
     problem = f"{format_path(path)} is no ci.json of an audit"
     if comparisons is not None and content["format"] not in READABLE:
         problem = (
-            f"{format_path(path)} is a ci.json of format {content['format']}; 1 and {CI_FORMAT} are read"
+            f"{format_path(path)} is a ci.json of format {content['format']}, not 1 or {CI_FORMAT}"
         )
         comparisons = None
     if comparisons is None:
