@@ -54,9 +54,7 @@ def read_baseline(path: str) -> AcceptedFailures:
     comparisons = _failing_comparisons(content)
     problem = f"{format_path(path)} is no ci.json of an audit"
     if comparisons is not None and content["format"] not in READABLE:
-        problem = (
-            f"{format_path(path)} is a ci.json of format {content['format']}, not 1 or {CI_FORMAT}"
-        )
+        problem = f"{format_path(path)} is a ci.json of format {content['format']}, not 1 or {CI_FORMAT}"
         comparisons = None
     if comparisons is None:
         fix = "leave it out, or give what `fairbench audit FILE --format ci` prints"
