@@ -181,7 +181,7 @@ def world_result_of(finding: TechniqueFinding) -> str:
     if not finding.n or finding.is_constant or finding.is_baseline:
         return result_of(finding, brief=True)
     kind = finding.true_change.kind
-    verdict = {"better": "gains", "worse": "loses", "same": "the same", "moved": "moves it"}.get(kind, kind)
+    verdict = {"better": "gains", "worse": "loses", "same": "the same"}.get(kind, kind)
     if finding.is_artefact:
         verdict = "artefact"
     elif finding.is_trade_off:
