@@ -16,7 +16,7 @@ from fairbench_cli.report.ledger.paired_differences import run_paired_frame
 from fairbench_cli.report.ledger.results import run_results
 from fairbench_cli.report.parts.differences import paired_table
 from fairbench_cli.report.show.answer_text import answer_document
-from fairbench_cli.report.show.answer_worlds import result_cell, result_of
+from fairbench_cli.report.show.answer_worlds import result_of
 
 NAMES = ("massaging", "reweighing", "uniform-sampling")
 NOTHING = re.compile(r"not shown|[Nn]o change|[Nn]o difference|not decided")
@@ -44,7 +44,7 @@ def test_what_moves_is_said_to_move_through_every_door(seed):
     for name in NAMES:
         row, finding = paired.loc["discrimination", name], setting.finding(name)
         has_moved = row["population_difference_p_holm"] < 0.05
-        said = [short[name], result_of(finding), result_cell(finding), frame.loc["change", name]["verdict"]]
+        said = [short[name], result_of(finding), frame.loc["change", name]["verdict"]]
         said.append(row["population_verdict"])
         if has_moved:
             assert not any(NOTHING.search(re.sub("that it is .* not shown", "", text)) for text in said), said

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from fairbench_cli.audit.compare import references
-from fairbench_cli.audit.compare.family import adjust_changes
+from fairbench_cli.audit.compare.family import decide_changes as decide_words
 from fairbench_cli.audit.compare.number_estimates import (
     ABSOLUTE_ERROR,
     OUTCOME,
@@ -157,7 +157,10 @@ def decide_changes(
         changes += of_attribute.changes
         means |= dict.fromkeys(of_attribute.mean_changes)
     changes = [replace(row, deciding=row.metric in deciding) for row in changes]
-    return NumberChanges(tuple(_add_words(changes, config)), tuple(_once_of_all(means)))
+    return NumberChanges(
+        tuple(decide_words(changes, is_nearer, lambda row: float(row.least_change), config.alpha)),
+        tuple(_once_of_all(means)),
+    )
 
 
 def is_nearer(row: NumberChange) -> bool:
@@ -319,19 +322,3 @@ def _mean_changes(
             changes[g],
             float(estimate.p[g]),
         )
-
-
-def _add_words(changes: Sequence[NumberChange], config: AuditConfig) -> Iterator[NumberChange]:
-    """Yield what is decided, adjusted by Holm."""
-    for untested, (p_holm, change_p_holm) in zip(changes, adjust_changes(changes), strict=True):
-        row = replace(untested, p_holm=p_holm, change_p_holm=change_p_holm)
-        if math.isnan(row.p):
-            yield untested
-        elif p_holm < config.alpha:
-            word: Word = "better" if is_nearer(row) else "worse"
-            moved = abs(abs(row.difference_after.value) - abs(row.difference_before.value))
-            if moved < row.least_change:
-                word = "hardly"
-            yield replace(row, word=word, reason="")
-        else:
-            yield replace(row, moved=change_p_holm < config.alpha, reason=row.reason or "chance")

@@ -23,8 +23,8 @@ from fairbench_cli.audit.compare.clustered_changes import (
     ratio_variances,
 )
 from fairbench_cli.audit.compare.compare_rates import Compared
-from fairbench_cli.audit.compare.family import adjust_changes
-from fairbench_cli.audit.compare.number_changes import NumberChange, is_nearer
+from fairbench_cli.audit.compare.family import decide_changes
+from fairbench_cli.audit.compare.number_changes import NumberChange, NumberChanges, is_nearer
 from fairbench_cli.audit.compare.references import (
     REST,
     Ints,
@@ -184,7 +184,8 @@ def find_changes(joints: Sequence[BeforeAfter], base: Report) -> Changes:
     changes: list[Change] = []
     for joint in joints:
         changes += _compute_changes(joint, deciding, config)
-    return Changes(tuple(_add_verdicts(changes, config)), tuple(rates))
+    least_change = lambda row: config.least_change(row.metric) - TOLERANCE  # noqa: E731
+    return Changes(tuple(decide_changes(changes, _is_more_equal, least_change, config.alpha)), tuple(rates))
 
 
 def _select_groups(joint: BeforeAfter, groups: set[tuple[str, str, str]]) -> BeforeAfter:
@@ -378,22 +379,6 @@ def _reference_changes(sides: TwoSides, names: Sequence[str], reference_indices:
     for name, array in vars(group_changes).items():
         of_references[name] = np.broadcast_to(array[reference_indices, columns], array.shape)
     return RateChanges(**of_references)
-
-
-def _add_verdicts(changes: Sequence[Change], config: AuditConfig) -> Iterator[Change]:
-    """Yield what is decided, adjusted by Holm."""
-    for untested, (p_holm, change_p_holm) in zip(changes, adjust_changes(changes), strict=True):
-        row = replace(untested, p_holm=p_holm, change_p_holm=change_p_holm)
-        if math.isnan(row.p):
-            yield untested
-        elif p_holm < config.alpha:
-            word: Word = "better" if _is_more_equal(row) else "worse"
-            moved = abs(abs(row.difference_after.value) - abs(row.difference_before.value))
-            if moved < config.least_change(row.metric) - TOLERANCE:
-                word = "hardly"
-            yield replace(row, word=word, reason="")
-        else:
-            yield replace(row, moved=change_p_holm < config.alpha, reason=row.reason or "chance")
 
 
 def _is_more_equal(row: Change) -> bool:
@@ -683,7 +668,7 @@ def model_name(model: str, report: Report) -> str:
     return f"{report.config.slice_name or 'model'} {model}"
 
 
-def summarise_changes(changes: Changes, report: Report) -> str:
+def summarise_changes(changes: Changes | NumberChanges, report: Report) -> str:
     """Return how many disparities became better or worse, in a sentence; empty where nothing is compared."""
     pairs = list(dict.fromkeys((row.before, row.after) for row in changes.changes))
     if not pairs:
@@ -698,14 +683,14 @@ def summarise_changes(changes: Changes, report: Report) -> str:
     return f"{where}: {describe_outcome([row for row in changes.changes if row.deciding])}."
 
 
-def describe_outcome(rows: Sequence[Change] | Sequence[NumberChange]) -> str:
+def describe_outcome(rows: Sequence[Change | NumberChange]) -> str:
     """Return how many changes are worse, better, and hardly any: "1 worse, 2 better"."""
     outcomes = Counter(MOVED if row.moved else WORDS[row.word] for row in rows)
     named = (WORDS["worse"], WORDS["better"], WORDS["hardly"], MOVED)
     return ", ".join(f"{outcomes[word]} {word}" for word in named if outcomes[word]) or "nothing decided"
 
 
-def summarise_counts(rows: Sequence[Change] | Sequence[NumberChange]) -> str:
+def summarise_counts(rows: Sequence[Change | NumberChange]) -> str:
     """Return how many disparities became better, worse, or are not decided."""
     outcomes = Counter(MOVED if row.moved else row.word for row in rows)
     better, worse, hardly, still = (outcomes[word] for word in WORDS)

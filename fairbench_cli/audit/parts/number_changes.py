@@ -19,6 +19,7 @@ from fairbench_cli.audit.parts.changes import (
     look_of,
     model_name,
     order_of,
+    summarise_changes,
     summarise_counts,
     word_of,
 )
@@ -41,18 +42,6 @@ PAIRED_MEASURES = ("mae", "mean")  # of everybody, in a sentence
 def read_changes(scan: Scan) -> tuple[NumberChanges, ...]:
     """Return the changes of each attribute under each pair of models, by its rows."""
     return tuple(estimate_changes(pair, scan.config) for pair in read_pairs(scan))
-
-
-def summarise_changes(changes: NumberChanges, report: Report) -> str:
-    """Return how many differences became better or worse, in a sentence; empty where nothing is compared."""
-    pairs = list(dict.fromkeys((row.before, row.after) for row in changes.changes))
-    if not pairs:
-        return ""
-    (before, after), *further_pairs = pairs
-    where = f"From {model_name(before, report)} to {model_name(after, report)}"
-    if further_pairs:
-        where = f"Compared with {model_name(before, report)}"
-    return f"{where}: {describe_outcome([row for row in changes.changes if row.deciding])}."
 
 
 def describe_change(row: NumberChange, report: Report) -> str:

@@ -8,7 +8,7 @@ from fairbench_cli.report.ledger.findings import findings_frame
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.parts.part import RunPart
 from fairbench_cli.report.show.answer_text import column_cell, head_of, shown_columns
-from fairbench_cli.report.show.answer_worlds import result_cell
+from fairbench_cli.report.show.answer_worlds import result_of
 from fairbench_cli.report.show.metric_wording import wording_of
 from fairbench_cli.report.show.page_slots import PagePanels, drop_uniform_columns
 from fairbench_cli.report.show.shares_text import share_columns
@@ -53,7 +53,7 @@ def findings_table(run: RunResults) -> TextTable:
             for column in columns:
                 cells.append(column_cell(column, finding.numbers[column.key], wording, intervals=True))
             cells += [share_cell((setting, finding)) for share_cell in shares.values()]
-            cells.append(TableCell(result_cell(finding)))
+            cells.append(TableCell(result_of(finding)))
             cells.append(TableCell(f"{finding.n} of {finding.n_repeats}", value=finding.n))
             rows.append(tuple(setting_cells + cells))
     # 3. The heads.

@@ -37,7 +37,7 @@ from fairbench_cli.report.ledger.population_tests import FRESH, SPLITS
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.ledger.run_ledger import Estimate
 from fairbench_cli.report.show import answer_worlds
-from fairbench_cli.report.show.answer_worlds import NOT_BEATEN, describe_repeats, result_cell, result_of
+from fairbench_cli.report.show.answer_worlds import NOT_BEATEN, describe_repeats, result_of
 from fairbench_cli.report.show.controls_text import describe_controls
 from fairbench_cli.report.show.metric_wording import MOST_NAMES, MetricWording, signed, wording_of
 from fairbench_cli.report.show.scores_text import describe_scores
@@ -619,7 +619,7 @@ def _full_table(settings: Sequence[RunSetting], answer: RunAnswer, wording: Metr
     for column in columns[: MOST_HEADS - 3 - len(shares)]:
         heads[head_of(column, wording)] = partial(_cell_of_row, column, wording)
     heads |= shares
-    heads["result"] = lambda row: TableCell(result_cell(row[1]))
+    heads["result"] = lambda row: TableCell(result_of(row[1]))
     return table_of("", heads, rows)
 
 

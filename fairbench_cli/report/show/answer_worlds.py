@@ -70,11 +70,6 @@ def result_of(finding: TechniqueFinding, *, brief: bool = False) -> str:
     return f"{result}{repeats}"
 
 
-def result_cell(finding: TechniqueFinding) -> str:
-    """Return the result of a technique for a cell of a table: "not shown (p .21 among 10)"."""
-    return result_of(finding).replace("no change shown (", "not shown (")
-
-
 def describe_repeats(finding: TechniqueFinding, *, brief: bool = False, n: int | None = None) -> str:
     """Return how many repeats are behind the result: " (4 of 5 repeats)"; nothing where all are.
 

@@ -31,15 +31,9 @@ ACCURACY_CHANGE = FindingColumn("cost", "accuracy", ACCURACY, "change")
 BRIEF_HEADS = ("technique", "its gap", "p", "its accuracy")
 
 Outcome = Literal[
-    "smaller gap",
-    "larger gap",
-    "hardly smaller",
-    "hardly larger",
-    "same gap",
-    "another gap",
-    "not shown",
+    "smaller gap", "larger gap", "hardly smaller", "hardly larger", "same gap", "another gap", "not shown",
     "no comparison",
-]
+]  # fmt: skip
 """What is shown of the gap of a technique, against that of the one that all are compared with."""
 SIDES: dict[Outcome, Literal["better", "worse"]] = {"smaller gap": "better", "larger gap": "worse"}
 
