@@ -358,14 +358,17 @@ def run_plan(
     from fairbench_cli.experiment.plan import RunPlan
     from fairbench_cli.measures.counts import PAIR
 
+    pairs = dict.fromkeys((cell["dataset"], cell["attribute"]) for cell in cells)
     given = {
         "name": "x",
-        "datasets": (DatasetSpec(card="x", attribute=("s",)),),
+        "datasets": tuple(
+            DatasetSpec.model_validate({"card": name, "as": name, "attribute": (of,)})
+            for name, of in pairs or [("x", "s")]
+        ),
         "interventions": (TechniqueSpec(ComponentSpec("none"), include_protected=False),),
         "sample": SampleConfig.model_validate({"from": source}),
         "test": "holdout" if source == "data" else "original",
     }
-    pairs = dict.fromkeys((cell["dataset"], cell["attribute"]) for cell in cells)
     for dataset, attribute in pairs:
         levels = {"levels": PAIR, "deprived": PAIR[:1], "favoured": PAIR[1:]}
         made_up = {"dataset": dataset, "attribute": attribute, "edited_column": attribute}
