@@ -129,7 +129,7 @@ class AuditResult:
     def _check_gate(self, texts: Sequence[str]) -> None:
         """Refuse what a gate cannot look at in this audit."""
         from fairbench_cli.audit import metrics
-        from fairbench_cli.audit.config import split_gate_names, split_worse
+        from fairbench_cli.audit.config import COMMON, UNDECIDED, WORSE, split_gate_names, split_worse
         from fairbench_cli.audit.options import unknown_attribute
 
         if self.report.without_verdict:
@@ -145,7 +145,7 @@ class AuditResult:
             if attribute and attribute not in computed:
                 raise ArgumentError(Problem(*unknown_attribute(attribute, name, computed)))
             if name and not metrics.is_metric(name):
-                fix = suggest(name, (*metrics.COMPARED, *metrics.ROLL_UPS))
+                fix = suggest(name, (*COMMON, UNDECIDED, WORSE))
                 raise ArgumentError(Problem(f"no metric is called {format_value(name)}", fix))
             by_metric = computed[attribute] if attribute else next(iter(computed.values()), set())
             if name and metrics.canonical(name) not in by_metric:

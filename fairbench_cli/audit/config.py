@@ -301,11 +301,13 @@ def _check_compared_rate(name: str) -> str:
 def _check_gate_name(text: str) -> str:
     """Check what a gate goes by, as far as it is known before the rows are: an attribute has any name."""
     name = text.removesuffix(OF_CHANGES)
-    if ":" in name or is_metric(name):
+    attribute, _, word = name.rpartition(":")
+    if attribute and word == UNDECIDED:
+        raise mistake(f"{UNDECIDED} is about all that a gate names", f"name both: {attribute}, {UNDECIDED}")
+    if attribute or is_metric(name):
         _check_metric(name, COMMON + (UNDECIDED, WORSE))
-        metric = name.rpartition(":")[2]
-        if name != text and kind(metric) in ("counts", "classes"):
-            problem = f"{format_value(metric)} is no rate that models are compared on"
+        if name != text and kind(word) in ("counts", "classes"):
+            problem = f"{format_value(word)} is no rate that models are compared on"
             raise mistake(problem, f"name a rate: fpr{OF_CHANGES}")
     elif not name.strip():
         raise mistake("a gate goes by a name, and this one is empty", "write fpr, race:fpr or race")
@@ -1013,6 +1015,8 @@ def split_gate_names(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
             pairs.append((attribute, metric))
         elif metric not in (UNDECIDED, WORSE):
             pairs.append((metric, ""))
+        elif text != metric:  # a word with an ending: nothing is called so
+            pairs.append((text, ""))
     return tuple(pairs)
 
 

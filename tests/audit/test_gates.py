@@ -90,6 +90,10 @@ def test_what_is_neither_metric_nor_attribute_is_refused_at_once(preds, say):
     two_lines(say(*preds, "--warn-on", "rac"), "--warn-on")
     two_lines(say("audit", "none.csv", "-a", "race", "--fail-on", "rac"), "neither a metric nor")
     two_lines(say("audit", "preds.csv", "--fail-on", "xyzzy"), "neither a metric nor an audited attribute")
+    two_lines(say(*preds, "--fail-on", "race:undecided"), "name both: race, undecided")
+    result = fb.audit(decisions(SELECTED).assign(new=0), score=["score", "new"], attributes=["race"])
+    with pytest.raises(ArgumentError, match='"undecided:worse" is neither'):
+        result.gate(fail_on="undecided:worse")
 
 
 def test_an_open_attribute_is_named_by_a_gate_that_does_not_stop(tmp_path, say):
@@ -100,6 +104,7 @@ def test_an_open_attribute_is_named_by_a_gate_that_does_not_stop(tmp_path, say):
     assert said.code == 0
     assert "Gate: does not stop (race is not decided; --fail-on undecided would stop)." in text
     assert say("audit", "open.csv", "-a", "race", "-a", "sex", "--fail", "--fail-on", "undecided").code == 1
+    assert say("audit", "open.csv", "-a", "race", "--fail", "-f", "github").out.count("::warning") == 1
 
 
 @pytest.mark.gate

@@ -45,7 +45,7 @@ ORDER: tuple[Severity, ...] = ("error", "warning", "note")
 def to_github(report: Report) -> str:
     """Return workflow commands of GitHub: one of each attribute that does not pass, then the gate's.
 
-    Where all pass and no gate asks, it is the headline.
+    Where all pass and no gate asks, it is the headline. What is not decided is one warning, of its attribute.
 
     Each command is a line; https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     """
@@ -64,7 +64,8 @@ def to_github(report: Report) -> str:
     for note in likely_mistakes(report.notes):
         lines.append(_command("note", f"fairbench: {source_name(report)}", note))
     if gate:
-        severity = "error" if report.gate.stops else "warning" if warns(report) else "note"
+        is_told = not report.gate.warning and any(line.startswith("::warning") for line in lines)
+        severity = "error" if report.gate.stops else "warning" if warns(report) and not is_told else "note"
         lines.append(_command(severity, f"fairbench: {source_name(report)}", gate))
     return "".join(f"{line}\n" for line in lines)
 

@@ -222,7 +222,10 @@ def _describe_stop(report: Report) -> str:
         if changed:
             text += f": nothing is called worse in {join_names(changed, MOST_NAMED)}"
     elif changed and not report.baseline:
-        remarks.append("to stop only for what fails and has grown: --fail --baseline accepted/ci.json")
+        remarks.append(
+            "to stop only for what fails and has grown: audit the former with -o accepted/, then use "
+            "--fail --baseline accepted/ci.json"
+        )
     return f"{text} ({'; '.join(remarks)})" if remarks else text
 
 
