@@ -209,7 +209,7 @@ def describe_undecided(names: Sequence[str]) -> str:
     """Return a clause that names these.
 
     >>> describe_undecided(["race"]), describe_undecided(["race", "sex:fpr"])
-    ('race is not decided', 'race and sex:fpr are not decided')
+    ('race is not decided', 'race, sex:fpr are not decided')
     """
     verb = "is" if len(names) == 1 else "are"
     return f"{join_names(names, MOST_NAMES)} {verb} not decided"

@@ -53,7 +53,7 @@ def describe_controls(run: RunResults, *, brief: bool = False) -> list[str]:
 def describe_rates(rates: ControlRates) -> list[str]:
     """Return how often twins were called different.
 
-    >>> describe_rates(ControlRates(18, 1, 0.006, 0.371, 9, 8))[0][56:]
+    >>> describe_rates(ControlRates(18, 1, 0.006, 0.371))[0][56:]
     '1 was called different (5.6 %; 95 % interval 0.6 to 37 %).'
     """
     sentences = []
