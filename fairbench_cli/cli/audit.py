@@ -424,7 +424,7 @@ def _write(report: "Report", outputs: Sequence[str], to_db: str | None) -> None:
 
 def _print(report: "Report", format_: str, everything: bool) -> None:
     """Print the report in a format."""
-    from fairbench_cli.audit.show.document import audit_document, describe_gate, warns
+    from fairbench_cli.audit.show.document import audit_document, describe_gate
     from fairbench_cli.audit.show.formats import write
 
     if format_ == "console" and everything:
@@ -435,5 +435,5 @@ def _print(report: "Report", format_: str, everything: bool) -> None:
         print_document(short_document(report))
     else:
         print_text(write(report, format_), format_)
-        if report.gate.stops or warns(report):
+        if report.gate.stops or report.gate.warning or report.gate.undecided:
             talk(describe_gate(report))

@@ -49,8 +49,8 @@ function look_at_run() {
   choose("beta", "0");
   found.said = frame.getElementById("said").textContent;
   found.hash = own.location.hash;
-  const words = (row) => [row.cells[0], row.cells[2]].map((cell) => cell.textContent);
-  found.rows = [...frame.querySelector('[data-key="forest-0"] .forest').tBodies[0].rows].map(words);
+  const words = (head) => [head, head.nextElementSibling].map((cell) => cell.textContent);
+  found.rows = [...frame.querySelectorAll('[data-key="forest-0"] .forest tbody th')].map(words);
   const thin = document.getElementById("thin").contentDocument;
   found.kept = [...thin.querySelectorAll("select")].map((one) => one.value);
   found.caption = thin.querySelector(".forest caption").textContent;

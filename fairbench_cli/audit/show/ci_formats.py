@@ -22,7 +22,7 @@ from fairbench_cli.audit.compare.report import (
 from fairbench_cli.audit.metrics import WHOLE_TABLE
 from fairbench_cli.audit.parts.rates import bracketed_place, minor_groups, rows_of_attribute
 from fairbench_cli.audit.scan.row_checks import likely_mistakes
-from fairbench_cli.audit.show.document import describe_gate, source_name, warns
+from fairbench_cli.audit.show.document import describe_gate, source_name
 from fairbench_cli.audit.show.headline import (
     describe_comparison,
     describe_direction,
@@ -54,18 +54,18 @@ def to_github(report: Report) -> str:
         rows = [row for row in _looked_at(verdict, report) if row.verdict != "pass"]
         if not rows:
             continue
-        by_severity = {find_severity(row, report): row for row in reversed(rows)}
-        severity = next(severity for severity in ORDER if severity in by_severity)
+        worst = min(rows, key=lambda row: ORDER.index(find_severity(row, report)))
         title = f"{verdict.attribute}{bracketed_place(verdict, report)}"
-        lines.append(_command(severity, title, _describe(by_severity[severity], report)))
+        lines.append(_command(find_severity(worst, report), title, _describe(worst, report)))
     gate = describe_gate(report)
     if not lines and not gate:
         lines.append(_command("note", f"fairbench: {source_name(report)}", headline(report).sentence))
     for note in likely_mistakes(report.notes):
         lines.append(_command("note", f"fairbench: {source_name(report)}", note))
     if gate:
-        is_told = not report.gate.warning and any(line.startswith("::warning") for line in lines)
-        severity = "error" if report.gate.stops else "warning" if warns(report) and not is_told else "note"
+        is_told = any(line.startswith("::warning") for line in lines)
+        warns = report.gate.warning or (report.gate.undecided and not is_told)
+        severity = "error" if report.gate.stops else "warning" if warns else "note"
         lines.append(_command(severity, f"fairbench: {source_name(report)}", gate))
     return "".join(f"{line}\n" for line in lines)
 

@@ -183,11 +183,6 @@ def _sections(report: Report, view: View) -> Iterator[Section]:
         yield _reading_section(report)
 
 
-def warns(report: Report) -> bool:
-    """Return whether a gate warns: of what it is asked to, and of what it lets pass undecided."""
-    return bool(report.gate.warning or report.gate.undecided) and not report.gate.stops
-
-
 def describe_gate(report: Report) -> str:
     """Return the sentences on what the gate does, and why; empty where there is none."""
     clauses = []
@@ -330,15 +325,16 @@ def verdict_legend(report: Report) -> tuple[str, ...]:
         rows += rates.deciding_rows(verdict, report)
     limit_open = formatting.LIMIT_OPEN
     wide = formatting.REASONS["wide"]
+    verdicts = {row.verdict for row in rows}
     reasons = {row.reason for row in rows}
     reasons_text = {rates.describe_reason(row, report) for row in rows}
     if report.config.rule == "point":
         gap = name_gaps(rows)
         return (f"A verdict is of the measured {gap} alone: chance was not looked at (--rule point).",)
     explanations = {
-        "passes (no): every value that fits the data lies within the limits.": any(
-            row.verdict == "pass" for row in rows
-        ),
+        "fails (yes): the measured gap is larger than allowed, and the rates differ by more than chance; "
+        "clearly: the true gap, too, is shown to be larger than allowed.": "fail" in verdicts,
+        "passes (no): every value that fits the data lies within the limits.": "pass" in verdicts,
         "could be chance: the measured gap is larger than allowed, and equal rates would give such numbers "
         "often enough.": "chance" in reasons,
         f"could be chance among {report.family:,}: taken alone the rates differ, as the interval shows; of "
