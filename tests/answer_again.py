@@ -972,7 +972,7 @@ class Setting:
                 for cell in self.cells.to_dict("records")
             )
             return (
-                "the model without a technique gave no value"
+                "there is no result of the model without a technique"
                 if first and there
                 else "there is no model without a technique to compare with"
             )

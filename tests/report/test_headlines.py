@@ -75,7 +75,7 @@ def test_ones_own_technique_comes_first_and_the_others_after_it():
     assert re.search(r"of the usual ones massaging on bank from 15 to", own)
     assert two == (
         "mine.py:Mine narrows the gap between women and men on bank; on shop mine.py:Mine leaves the gap the "
-        "same; of the usual ones massaging on bank and shop."
+        "same; of the usual ones massaging narrows the gap on bank and shop."
     )
     assert "usual" not in alone
     run = results_of(RUNS["own"])
@@ -92,8 +92,8 @@ def test_what_was_not_run_is_one_line_and_counts_say_of_how_many():
     run = run_results(Path(), plan, records, plan.config.at_hand)
     document = answer_document(run, brief=True)
     assert document.answer.headline.text == (
-        "In 6 of 6 settings run (of 8) on a, b, c and 3 more a technique narrows the gap beyond chance, most "
-        "often massaging (6); mine.py:Mine in 0."
+        "In 6 of 6 settings run (of 8) on a, b, c, d and 2 more a technique narrows the gap beyond chance, "
+        "most often massaging (6); mine.py:Mine in 0."
     )
     assert "Not run yet: 4 of 22 cells, of 2 data sets." in document.notes
     assert not any("not run yet" in row[-1].text for row in document.sections[0].tables[0].rows)

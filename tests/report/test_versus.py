@@ -107,7 +107,7 @@ def test_gap_and_p_of_the_answer_and_of_none_are_the_same(run: RunResults):
 def test_a_console_has_room_for_it(run: RunResults, tmp_path: Path):
     (versus,) = compare_with_techniques(run, ["massaging"])
     (section,) = versus.console.sections
-    assert section.tables[0].heads == ("", "technique", "its gap", "p", "its accuracy", "against massaging")
+    assert section.tables[0].heads == ("", "technique", "its gap", "p", "its accuracy", "result")
     assert len(section.tables[0].rows) == 9
 
 

@@ -104,11 +104,8 @@ def _describe_more(answer: RunAnswer, blocks: Sequence[SummaryBlock], where: str
 
 def _count_lines(texts: Iterable[str]) -> int:
     """Count the lines that paragraphs take, with "β = 1" on a line as a console has it."""
-    n_lines = 0
-    for text in texts:
-        unbroken = text.replace("β = ", "β\u00a0=\u00a0").replace(" %", "\u00a0%")
-        n_lines += len(textwrap.wrap(unbroken, WIDTH, break_on_hyphens=False))
-    return n_lines
+    unbroken = (text.replace("β = ", "β\u00a0=\u00a0").replace(" %", "\u00a0%") for text in texts)
+    return sum(len(textwrap.wrap(text, WIDTH, break_on_hyphens=False)) for text in unbroken)
 
 
 # The headline ----------------------------------------------------------------------------------------------
@@ -173,11 +170,12 @@ def _named(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWor
         clauses = []
         if own_settings:
             clauses = _clauses(own_settings, answer, wording, form, gap)
+            gap = "the gap"
         if usual_settings:
-            is_first = not any(setting.outcome == "narrowed" for setting in own_settings)
+            is_first = not own_settings or any(one.outcome != "narrowed" for one in own_settings)
             usual_clauses = _clauses(usual_settings, answer, wording, form, gap, is_first=is_first)
             if own_settings:
-                usual_clauses[0] = f"of the usual ones {usual_clauses[0]}"
+                usual_clauses[0] = _of_usual(usual_clauses[0])
             clauses += usual_clauses
         yield _sentence([f"{beginning}{clauses[0]}", *clauses[1:]])
 
@@ -190,6 +188,13 @@ def _split_own(
     own_settings = [setting for setting in own_settings if setting.techniques]
     usual_settings = [setting.restrict(answer.metric, is_own=False) for setting in settings]
     return own_settings, [setting for setting in usual_settings if setting.techniques or not own_settings]
+
+
+def _of_usual(clause: str) -> str:
+    """Return a clause behind one on somebody's own techniques; one on no technique is as it is."""
+    if "without a technique" in clause:
+        return clause
+    return f"of the usual ones {clause}"
 
 
 def _clauses(
@@ -352,11 +357,10 @@ def _shown_cost(finding: TechniqueFinding) -> str:
 
 def _clause_without(setting: RunSetting, wording: MetricWording, *, is_first: bool = True) -> str:
     """Return the clause on a setting in which no technique narrows the gap."""
-    results = {result_of(finding) for finding in setting.techniques}
+    results = {result_of(one).removesuffix(describe_repeats(one)) for one in setting.techniques}
     if len(results) == 1 and all(finding.is_own for finding in setting.techniques):
-        names = [f"{finding.technique}{_moved_from_to(finding, wording)}" for finding in setting.techniques]
-        name = join_names(names, MOST_NAMES)
-        (result,) = results
+        name = join_names([finding.technique for finding in setting.techniques], MOST_NAMES)
+        result = results.pop().replace("gap;", f"gap{_moved_from_to(setting.techniques[0], wording)};")
         if setting.techniques[0].kind in ("no value", "not shown", "untested"):
             name += ":"
         return f"{name} {result}"
@@ -384,7 +388,7 @@ _WITHOUT: dict[Outcome, str] = {
     "no gap shown": "no gap is shown without a technique",
     "untested": "nothing can be tested",
     "no baseline": "there is no model without a technique to compare with",
-    "no value": "the model without a technique gave no value",
+    "no value": "there is no result of the model without a technique",
 }
 
 
@@ -395,7 +399,7 @@ def _counted(answer: RunAnswer) -> list[str]:
         return ["No model without a technique gave a value, so nothing can be said of techniques."]
     narrowed = [setting for setting in tried if setting.outcome == "narrowed"]
     names = list(dict.fromkeys(setting.dataset_label for setting in tried))
-    where = f"{len(tried)} settings on {join_names(names, MOST_NAMES)}"
+    where = f"{len(tried)} settings on {join_names(names, FEW)}"
     if answer.n_planned > len(answer.settings):
         where = where.replace(" settings", f" settings run (of {answer.n_planned})")
     if not narrowed:
@@ -452,9 +456,8 @@ def _fold_not_shown(rows: list[tuple[TableCell, ...]]) -> list[tuple[TableCell, 
     n_others = len(rows) - len(telling)
     if n_others <= FEW:
         return rows
-    if telling:
-        name = f"{n_others} others"
-    else:
+    name = f"{n_others} others"
+    if not telling:
         name = f"all {n_others}"
     empty_cells = [TableCell("")] * (len(rows[0]) - 2)
     return [*telling, (TableCell(name), *empty_cells, TableCell("not shown"))]
@@ -579,7 +582,8 @@ def each_setting(run: RunResults) -> Iterator[tuple[RunSetting, str, str]]:
         clauses = [_exact_clause(part, wording) for part in own_settings + usual_settings]
         if setting.outcome != "narrowed":  # else a technique's name is as it is in all tables
             clauses[0] = capitalise(clauses[0])
-        yield setting, f"{'; of the usual ones '.join(clauses)}.", describe_setting(setting, wording)
+        clauses[1:] = map(_of_usual, clauses[1:])
+        yield setting, f"{'; '.join(clauses)}.", describe_setting(setting, wording)
 
 
 def _exact_clause(setting: RunSetting, wording: MetricWording) -> str:
@@ -803,10 +807,9 @@ def _constants(answer: RunAnswer) -> str:
     if not often:
         return ""
     name, n = often[0]
-    text = f"{name} selects nobody or everybody in {n} of {len(answer.settings)} settings"
-    n_more = len(often) - 1
-    if n_more:
-        text += f", {format_count(n_more, 'other technique')} in some"
+    text = f"{name} selects nobody or everybody in a repeat or more of {n} of {len(answer.settings)} settings"
+    if len(often) > 1:
+        text += f", {format_count(len(often) - 1, 'other technique')} in some"
     return f"{text}: that is never said to narrow the gap."
 
 

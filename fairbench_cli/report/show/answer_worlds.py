@@ -47,7 +47,7 @@ def result_of(finding: TechniqueFinding, *, brief: bool = False) -> str:
         return _describe_failure(finding, brief=brief)
     repeats = describe_repeats(finding, brief=brief)
     if finding.is_constant:
-        return f"{_describe_constant(finding, brief=brief)}{repeats if brief else ''}"
+        return _describe_constant(finding, brief=brief)
     short, result = RESULTS.get(finding.kind, (finding.kind, finding.kind))
     if finding.is_baseline:
         if not result and not finding.is_significant:
@@ -109,7 +109,7 @@ def _describe_constant(finding: TechniqueFinding, *, brief: bool) -> str:
     clauses = []
     for verb, n in (("refuses", finding.accepts_nobody), ("accepts", finding.accepts_everybody)):
         if n and brief:
-            clauses.append(f"{verb} all")
+            clauses.append(f"{verb} all{describe_repeats(finding, brief=True, n=n)}")
         elif n:
             clauses.append(f"{verb} everybody ({n} of {finding.n_repeats} repeats)")
     return " and ".join(clauses)

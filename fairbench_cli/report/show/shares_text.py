@@ -96,12 +96,13 @@ def _compare(setting: RunSetting, finding: TechniqueFinding) -> str:
     """Return two shares, with gap and accuracy at the same one, else what the gap is of the possible one."""
     pair = ((setting.baseline_of(finding) or finding).shares, finding.shares)
     before, after = pair
-    delta, gap, accuracy = (
-        " → ".join(points(shares[name]) for shares in pair)
-        for name in ("delta", "gap_at_share", "accuracy_at_share")
-    )
-    compared = f"of the largest gap possible at each share: {delta} %"
+    compared = "gap: {} instead of {} % of the largest possible at that share"
+    compared = compared.format(points(after["delta"]), points(before["delta"]))
     if not math.isnan(after["gap_at_share"]):
+        gap, accuracy = (
+            " → ".join(points(shares[name]) for shares in pair)
+            for name in ("gap_at_share", "accuracy_at_share")
+        )
         compared = f"at the same share: gap {gap}, accuracy {accuracy}"
     shares = f"{points(after['share'])} % instead of {points(before['share'])} %"
     return f"{finding.technique} accepts {shares} ({compared})"

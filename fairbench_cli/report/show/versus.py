@@ -28,7 +28,7 @@ from fairbench_cli.report.show.tables import tests_in_words
 
 GAP_CHANGE = FindingColumn("change", "gap", "", "change", unit="gap")
 ACCURACY_CHANGE = FindingColumn("cost", "accuracy", ACCURACY, "change")
-BRIEF_HEADS = ("technique", "its gap", "p", "its accuracy")
+BRIEF_HEADS = ("technique", "its gap", "p", "its accuracy", "result")
 
 Outcome = Literal[
     "smaller gap", "larger gap", "hardly smaller", "hardly larger", "same gap", "another gap", "not shown",
@@ -110,7 +110,7 @@ def versus_document(
         sections.append(Section(title, tables=(table,)))
         led_rows += [(TableCell(title), *_brief_row(row)) for row in rows]
     if brief:
-        table = TextTable("", ("", *BRIEF_HEADS, f"against {name}"), tuple(led_rows), words=2, led=True)
+        table = TextTable("", ("", *BRIEF_HEADS), tuple(led_rows), words=2, led=True)
         sections = [Section("", tables=(table,))]
     # 3. The sentence, and what the numbers mean.
     comparisons = [comparison for block in comparisons_by_title.values() for comparison in block]
