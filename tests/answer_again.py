@@ -37,7 +37,10 @@ FORMS = {  # what a metric is: points or times, of which rate, and of whom again
     "phi": ("number", 1, 0),
 }
 N = r"(\d+(?:\.\d+)?)"
-LIMIT = r"a measured (?P<noun>narrowing|gap) below (?P<low>[\d.]+)(?: to (?P<high>[\d.]+))?(?: points)? could not be"
+LIMIT = (
+    r"(?:not even the largest possible (?P<none>narrowing|gap) could be|a measured (?P<noun>narrowing|gap) "
+    r"below (?P<low>[\d.]+)(?: to (?P<high>[\d.]+))?(?: points)? could not be)"
+)
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -376,9 +379,9 @@ class Answer:
 
     def _limit(self, match: re.Match, settings: list["Setting"]) -> None:
         """Check below which size nothing could have been shown."""
-        said = [float(end) for end in (match["low"], match["high"] or match["low"])]
+        said = [float(end) for end in (match["low"], match["high"] or match["low"]) if end]
         for setting in settings:
-            known = setting.limits(match["noun"])
+            known = setting.limits(match["noun"] or match["none"])
             self.note(f"headline: {match[0]}", known is None or said in known, True)
 
     def _detail(self, text: str) -> None:
@@ -389,7 +392,12 @@ class Answer:
 
         def limit(match: re.Match) -> None:
             named = re.findall(rf"({sets})(?: \([^()]*\))?", match["places"])
-            some = [one for name in named for one in main[name] if one.limits(match["noun"]) is not None]
+            some = [
+                one
+                for name in named
+                for one in main[name]
+                if one.limits(match["noun"] or match["none"]) is not None
+            ]
             self._limit(match, some if len(some) == len(named) else [])
 
         text = self.eat(
@@ -885,7 +893,9 @@ class Setting:
             return None
         ideal = 1.0 if answer.form == "times" else float(answer.shift)
         base = np.abs(self.plain["values"] - ideal)
+        largest = abs(self.plain["values"].mean() - ideal)
         if noun == "gap":
+            largest = {"points": 1.0}.get(answer.form, math.inf)
             p = np.array(list(self.tested().values()))
             apart = [self.plain["values"]]
         else:
@@ -897,7 +907,9 @@ class Setting:
         level, sizes = 0.025 / max((p >= 0.05).sum(), 1), []
         for one in apart:
             error = one.std(ddof=1) * math.sqrt(1 / len(one) + answer.ratio)
-            sizes.append(stats.t.isf(level, len(one) - 1) * error)
+            sizes.append(min(stats.t.isf(level, len(one) - 1) * error, largest))
+        if min(sizes) == largest:
+            return [[]]
         unit, digits = {"points": (100, 1), "times": (1, 2), "number": (1, 3)}[answer.form]
         near = []
         for slip in (-1e-9, 1e-9):

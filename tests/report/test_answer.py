@@ -210,6 +210,15 @@ def test_a_change_by_less_than_a_tenth_of_the_gap_is_hardly_one():
     assert "Hardly narrows the gap: massaging." in text
 
 
+def test_where_even_a_gap_that_is_gone_would_not_be_shown_no_size_is_said():
+    plan, records = run_of({"bank": {"none": PLAIN, "massaging": PLAIN}}, repeats=3)
+    for repeat, gap in enumerate((0.02, 0.16, 0.30)):
+        made = counts((0.30, 0.30 + gap), 0.8, np.random.default_rng(repeat))
+        records["bank-massaging-0.0", repeat] = Repeat("bank-massaging-0.0", repeat, "ok", "", made)
+    text = markdown(answer_document(run_results(Path(), plan, records, plan.config.at_hand)))
+    assert "On bank not even the largest possible narrowing could be shown." in text
+
+
 def test_a_gap_of_the_labels_alone_is_not_one_of_the_model():
     setting, headline, text = answered(WORLDS["labels"], repeats=30)
     assert setting.outcome == "no gap shown"

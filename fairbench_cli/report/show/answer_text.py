@@ -6,6 +6,7 @@ narrowed by next to nothing is "hardly" narrowed. Where there are many settings,
 """
 
 import math
+import re
 import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -246,9 +247,11 @@ def _clauses(
 
 
 def _describe_limit(setting: RunSetting, wording: MetricWording) -> str:
-    """Return below which size nothing could be shown: "a measured narrowing below 1.9 to 3.4 points"."""
+    """Return what could not be shown: "a measured narrowing below 1.9 to 3.4 points could not be shown"."""
     noun = "narrowing"
-    if setting.outcome == "nothing shown":
+    largest = {"points": 1.0}.get(wording.form, math.inf)
+    if setting.outcome == "nothing shown" and setting.baseline is not None:
+        largest = wording.distance(setting.baseline.value.mean)
         tested = [finding for finding in setting.techniques if finding.kind in ("not shown", "moved")]
         own_names = [finding.technique for finding in tested if finding.is_own]
         if own_names:
@@ -259,13 +262,15 @@ def _describe_limit(setting: RunSetting, wording: MetricWording) -> str:
     else:
         return ""
     scale = 10**wording.digits
-    sizes = [finding.sensitivity.least for finding in tested if finding.sensitivity.is_known]
+    sizes = [min(one.sensitivity.least, largest) for one in tested if one.sensitivity.is_known]
     if not sizes or (wording.is_reversed and wording.form == "times"):
         return ""
+    if min(sizes) == largest:
+        return f"not even the largest possible {noun} could be shown"
     # Rounded down: nothing below it is shown.
     ends = [math.floor(scale * wording.told_change(size)) / scale for size in (min(sizes), max(sizes))]
     span = " to ".join(dict.fromkeys(f"{end:g}" for end in ends))
-    return f"a measured {noun} below {span}{wording.unit.removesuffix(' times')}"
+    return f"a measured {noun} below {span}{wording.unit.removesuffix(' times')} could not be shown"
 
 
 def _describe_choice(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWording) -> str:
@@ -289,9 +294,9 @@ def _describe_choice(settings: Sequence[RunSetting], answer: RunAnswer, wording:
     limits = group_by(own_settings + usual_settings, partial(_describe_limit, wording=wording))
     for limit, alike in limits.items():
         if limit:
-            sentences.append(f"On {join_places(alike, answer)} {limit} could not be shown.")
+            sentences.append(f"On {join_places(alike, answer)} {limit}.")
     if own_settings:
-        sentences = [text.replace("narrowing below", "narrowing by the others below") for text in sentences]
+        sentences = [re.sub("narrowing (?!by )", "narrowing by the others ", text) for text in sentences]
     return " ".join(sentences)
 
 
