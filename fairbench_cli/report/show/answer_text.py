@@ -247,7 +247,7 @@ def _clauses(
 
 
 def _describe_limit(setting: RunSetting, wording: MetricWording) -> str:
-    """Return what could not be shown: "a measured narrowing below 1.9 to 3.4 points could not be shown"."""
+    """Return the clause on what is too small: "a measured narrowing below 1.9 points could not be shown"."""
     noun = "narrowing"
     largest = {"points": 1.0}.get(wording.form, math.inf)
     if setting.outcome == "nothing shown" and setting.baseline is not None:
