@@ -51,7 +51,7 @@ MOST_LINES = 30
 WIDTH = 80
 MOST_ROWS = 60  # of the small tables in a file
 MOST_HEADS = 12  # of a full table
-CHOICE = "Named: the smallest gap left of those shown to narrow it; 95 % intervals that allow for the choice"
+CHOICE = "Named: who is shown to narrow it and leaves the smallest gap; 95 % intervals allow for the choice"
 POWER_SIZE = 0.02  # of the change of which it is said how often it would be shown
 
 SummaryBlock = tuple[str, list[tuple[TableCell, ...]]]
@@ -69,8 +69,7 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
     answer = answer_of(run)
     wording = wording_of(answer.metric, answer.margin)
     headline = Answer(headline_of(answer, wording))
-    main_settings = [main_setting(settings) for settings in answer.blocks]
-    run_lines = describe_shares(main_settings, partial(place_of, answer=answer), brief=brief)
+    run_lines = describe_shares(list(_told_settings(answer)), partial(place_of, answer=answer), brief=brief)
     run_lines += describe_scores(run)
     run_lines += describe_controls(run, brief=True)
     if not brief:
@@ -276,7 +275,7 @@ def _describe_limit(setting: RunSetting, wording: MetricWording) -> str:
 def _describe_choice(settings: Sequence[RunSetting], answer: RunAnswer, wording: MetricWording) -> str:
     """Return how a headline chooses whom it names, the intervals, and what could not have been shown."""
     own_settings, usual_settings = _split_own(settings, answer)
-    rule = "With its 95 % interval"
+    rule = "The change, with its 95 % interval"
     changes = []
     for setting in own_settings + usual_settings:
         if setting.outcome == "narrowed":
@@ -427,18 +426,18 @@ def summary_heads(answer: RunAnswer) -> tuple[str, ...]:
     return ("technique", "gap", "change", "accuracy", "change", "result")
 
 
-def summary_blocks(answer: RunAnswer, wording: MetricWording, most_lines: int) -> list[SummaryBlock]:
-    """Return the blocks of the small table that fit into some lines; of one that does not, as many rows.
-
-    Each is of the setting that the page shows first: the middle β, in a world that does something.
-    """
-    blocks: list[SummaryBlock] = []
+def _told_settings(answer: RunAnswer) -> Iterator[RunSetting]:
+    """Yield the settings that the page shows first: of the middle β, in a world that does something."""
     for settings in answer.blocks:
-        if answer.has_worlds:
-            settings = [setting for setting in settings if setting.has_bias]
-        if not settings:
-            continue
-        setting = main_setting(settings)
+        able = [setting for setting in settings if setting.has_bias or not answer.has_worlds]
+        if able:
+            yield main_setting(able)
+
+
+def summary_blocks(answer: RunAnswer, wording: MetricWording, most_lines: int) -> list[SummaryBlock]:
+    """Return the blocks of the small table that fit into some lines; of one that does not, as many rows."""
+    blocks: list[SummaryBlock] = []
+    for setting in _told_settings(answer):
         if answer.has_worlds:
             caption = f"{title_of(setting, answer)}{answer_worlds.describe_cost(setting)}"
             rows = [answer_worlds.summary_row(setting, finding) for finding in setting.findings]
