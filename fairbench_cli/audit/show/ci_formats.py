@@ -52,22 +52,25 @@ def to_github(report: Report) -> str:
     Each command is a line; https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     """
     lines = []
+    told = []
     for verdict in _judged(report):
         rows = [row for row in _looked_at(verdict, report) if row.verdict != "pass"]
         if not rows:
             continue
         worst = min(rows, key=lambda row: ORDER.index(find_severity(row, report)))
+        severity = find_severity(worst, report)
+        if severity != "note":
+            told.append(verdict.attribute)
         title = f"{verdict.attribute}{bracketed_place(verdict, report)}"
-        lines.append(_command(find_severity(worst, report), title, _describe(worst, report)))
+        lines.append(_command(severity, title, _describe(worst, report)))
     gate = describe_gate(report)
     if not lines and not gate:
         lines.append(_command("note", f"fairbench: {source_name(report)}", headline(report).sentence))
     for note in likely_mistakes(report.notes):
         lines.append(_command("note", f"fairbench: {source_name(report)}", note))
     if gate:
-        is_told = any(line.startswith("::warning") for line in lines)
-        warns = report.gate.warning or (report.gate.undecided and not is_told)
-        severity: Severity = "error" if report.gate.stops else "warning" if warns else "note"
+        warns = report.gate.warning or not all(name.startswith(tuple(told)) for name in report.gate.undecided)
+        severity = "error" if report.gate.stops else "warning" if warns else "note"
         lines.append(_command(severity, f"fairbench: {source_name(report)}", gate))
     return "".join(f"{line}\n" for line in lines)
 
@@ -150,23 +153,15 @@ def to_sarif(report: Report) -> str:
 
 def _rule(name: str) -> dict[str, Any]:
     if name in NUMBER_MEASURES:
-        measure = NUMBER_MEASURES[name]
-        return {
-            "id": name,
-            "shortDescription": {"text": measure.label},
-            "fullDescription": {"text": f"{measure.label}: {measure.formula}"},
-        }
-    if name == WHOLE_TABLE:
-        return {
-            "id": name,
-            "shortDescription": {"text": WHOLE_DECISION},
-            "fullDescription": {"text": f"{WHOLE_DECISION}: shares of all classes in all groups, Cohen's w"},
-        }
-    return {
-        "id": name,
-        "shortDescription": {"text": RATES[name].label},
-        "fullDescription": {"text": rate_meaning(name)},
-    }
+        label = NUMBER_MEASURES[name].label
+        meaning = f"{label}: {NUMBER_MEASURES[name].formula}"
+    elif name == WHOLE_TABLE:
+        label = WHOLE_DECISION
+        meaning = f"{label}: shares of all classes in all groups, Cohen's w"
+    else:
+        label = RATES[name].label
+        meaning = rate_meaning(name)
+    return {"id": name, "shortDescription": {"text": label}, "fullDescription": {"text": meaning}}
 
 
 def _sarif_result(row: Comparison, rule_index: int, report: Report) -> dict[str, Any]:
