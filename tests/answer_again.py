@@ -502,7 +502,7 @@ class Answer:
         pattern = (
             rf"(?:(?P<who>(?i:{names}))\b ?)?(?:(?:cuts|narrows) the gap(?: between .*? and .*?)?(?= on | from ) ?)?"
             rf"(?:on (?P<set>{sets})(?: \([^()]*\))? )?from (?P<before>{number})(?: points| times)? to "
-            rf"(?P<after>{number}|about (?:zero|equal))(?: points| times)?(?P<cost> and (?:costs|gains) {N} points of accuracy"
+            rf"(?P<after>{number}|about (?:zero|equal))(?: points(?: the other way)?| times)?(?P<cost> and (?:costs|gains) {N} points of accuracy"
             r"| at the same accuracy| at no cost in accuracy that is shown"
             r"| \((?:accuracy )?[−+]\d+\.\d\))?(?:, |$)"
         )

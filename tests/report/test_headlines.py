@@ -119,3 +119,15 @@ def test_the_power_that_is_said_is_that_of_draws():
     for name, said, drawn in study_of("levels_checks").powers(run, draws=400, size=0.02):
         assert abs(said - drawn) < 4 * math.sqrt(0.25 / 400 / 4)
         assert re.search(rf"\b{100 * said:.0f} % (of the comparisons )?on {name}", sentence)
+
+
+def test_a_gap_that_is_left_on_the_other_side_is_said_to_be_there():
+    (plan, records), (_, others) = (
+        run_of({"bank": {"none": ((0.30, 0.60), 0.8), "massaging": ((0.40, favoured), 0.8)}})
+        for favoured in (0.20, 0.45)
+    )
+    records = {place: (records, others)[place[1] % 2][place] for place in records}
+    run = run_results(Path(), plan, records, (*plan.config.at_hand,))
+    finding = answer_of(run).settings[0].finding("massaging")
+    assert (finding.kind, finding.is_significant) == ("better", False)
+    assert "from 30 to 8 points the other way at the same" in answer_document(run).answer.headline.text

@@ -334,7 +334,8 @@ def _from_to(
     before, after = wording.format_pair(gap_before, gap, exact=exact)
     is_small = wording.distance(gap) < wording.distance(gap_before) / 4
     if best.is_significant or not is_small:
-        return f"from {before} to {after}{wording.unit}"
+        sides = {wording.describe_side(value) for value in (gap_before, gap)} - {""}
+        return f"from {before} to {after}{wording.unit}{('', ' the other way')[len(sides) > 1]}"
     text = f"from {before}{wording.unit} to about {wording.no_gap}"
     if exact:
         text += f" ({column_cell(SUMMARY_COLUMNS[0], best.value, wording).text})"
