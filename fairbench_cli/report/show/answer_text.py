@@ -464,8 +464,7 @@ def _fold_not_shown(rows: list[tuple[TableCell, ...]]) -> list[tuple[TableCell, 
     name = f"{n_others} others"
     if not telling:
         name = f"all {n_others}"
-    empty_cells = [TableCell("")] * (len(rows[0]) - 2)
-    return [*telling, (TableCell(name), *empty_cells, TableCell("not shown"))]
+    return [*telling, (TableCell(name), *[TableCell("")] * (len(rows[0]) - 2), TableCell("not shown"))]
 
 
 def _summary_row(finding: TechniqueFinding, wording: MetricWording) -> tuple[TableCell, ...]:

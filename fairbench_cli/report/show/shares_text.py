@@ -99,10 +99,8 @@ def _compare(setting: RunSetting, finding: TechniqueFinding) -> str:
     compared = "gap: {} instead of {} % of the largest possible at that share"
     compared = compared.format(points(after["delta"]), points(before["delta"]))
     if not math.isnan(after["gap_at_share"]):
-        gap, accuracy = (
-            " → ".join(points(shares[name]) for shares in pair)
-            for name in ("gap_at_share", "accuracy_at_share")
-        )
+        names = ("gap_at_share", "accuracy_at_share")
+        gap, accuracy = (" → ".join(points(shares[name]) for shares in pair) for name in names)
         compared = f"at the same share: gap {gap}, accuracy {accuracy}"
     shares = f"{points(after['share'])} % instead of {points(before['share'])} %"
     return f"{finding.technique} accepts {shares} ({compared})"
