@@ -801,7 +801,8 @@ def _describe_power(answer: RunAnswer, wording: MetricWording) -> Iterator[str]:
         shown = ", ".join(clauses).replace("%", "% of the comparisons", 1)
         yield (
             f"A true change of {100 * POWER_SIZE:g} points would be shown in {shown}: by the standard error "
-            "of each and Holm's adjustment over its family, the other results as they are."
+            "of each and Holm's adjustment over its family, the other results as they are. With five "
+            "repeats or fewer a small share may be three times too high."
         )
 
 
