@@ -47,7 +47,7 @@ from fairbench_cli.report.show.shares_text import describe_shares, share_columns
 MOST_WORDS = 32  # of the headline
 FEW = 4  # blocks of settings that a headline speaks of one by one
 # of an answer on a console
-MOST_LINES = 30
+MOST_LINES = 34
 WIDTH = 80
 MOST_ROWS = 60  # of the small tables in a file
 MOST_HEADS = 12  # of a full table
@@ -743,13 +743,12 @@ def notes_of(
     run_lines : sequence of str
         What is said of ranks over data sets and of scores, and on a console of controls that fail.
     brief : bool
-        For a console: who decides the same for everybody, these, chance and β.
+        For a console: these, chance and β.
     """
     plan = run.plan
-    notes = [answer.not_run, _constants(answer), _chance(run, answer, brief=brief)]
-    notes[2:2] = run_lines
+    notes = [answer.not_run, *run_lines, _chance(run, answer, brief=brief)]
     if not brief:
-        notes.insert(0, _groups(answer, plan))
+        notes[:1] = [_groups(answer, plan), answer.not_run, _constants(answer)]
         notes.append(_test_rows(run))
         notes += [f"{line}." for line in describe_failures(plan, run.records)]
     if answer.has_betas:
