@@ -55,7 +55,7 @@ ASKING_OF_NUMBERS = {  # the same of outcomes that are numbers
 OF_SCORES = ("curves", "moved_thresholds")
 ALL_KEYS = [
     *("impact", "slices", "changes", "number_slices", "number_changes", "numbers"),
-    *("numeric_attributes", "classes", "rates"),
+    *("classes", "rates", "numeric_attributes"),
     *("requested", "subgroups", "curves", "moved_thresholds", "explanations", "number_explanations"),
 ]
 

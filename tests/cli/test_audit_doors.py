@@ -142,12 +142,13 @@ def test_a_gate_is_the_same_through_all_doors(say, tmp_path, name):
     assert (content["format"], gate["stops"], gate["undecided"]) == (2, bool(reason), undecided)
     assert gate["reason"].endswith(reason)
     assert result.gate() == result.report.gate
-    level = "error" if reason else "warning" if undecided else "notice"
-    assert result.to("github").splitlines()[-1].startswith(f"::{level} title=fairbench")
+    annotations = result.to("github").splitlines()
+    assert annotations[-1].startswith(f"::{'error' if reason else 'notice'} title=fairbench")
     assert ('failures="0"' in result.to("junit")) is not bool(reason)
     levels = {row["level"] for row in json.loads(result.to("sarif"))["runs"][0]["results"]}
     if undecided and not reason:
         assert levels == {"warning"}
+        assert sum(line.startswith("::warning") for line in annotations) == 1  # once, with its numbers
     assert f"Gate: {'stops' if reason else 'does not stop'}" in " ".join(by_file.out.split())
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -160,7 +161,7 @@ def test_a_gate_is_the_same_through_all_doors(say, tmp_path, name):
     ("name", "meant"),
     [
         ("g:fnr:wors", 'did you mean "worse"?'),
-        ("g:undecided", 'did you mean "undecided"?'),
+        ("g:undecided", "name both: g, undecided"),
         ("gg:worse", 'did you mean "g"'),
         ("fnrr:worse", 'did you mean "fnr"?'),
         ("phi:worse", "name a rate: fpr:worse"),
