@@ -64,6 +64,10 @@ def test_pages_are_listed_and_shown(say):
     part = say("docs", "howto#cite-fairbench").out
     assert part.startswith("## Cite fairbench")
     assert part.rstrip() in written["howto"].read_text(encoding="utf-8")
+
+
+@pytest.mark.gate
+def test_a_word_that_no_page_has_is_no_page(say):
     unknown = 'no page is called "{}", and none has these words'.format
     two_lines(say("docs", "measrues"), unknown("measrues"), 'did you mean "measures"?')
     two_lines(
