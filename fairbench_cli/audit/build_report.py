@@ -119,13 +119,16 @@ def _select_comparison(tally: Tally, config: AuditConfig) -> Callable[..., Repor
     Raises
     ------
     UserError
-        For slices in an order and two columns of clusters.
+        For slices in an order and two columns of clusters, or in none and months.
     """
     if config.sliced_by is None:
         return compare_slices
     from fairbench_cli.audit.compare.streams import are_stream, compare_stream
 
     is_stream = are_stream(tally.slices, config)
+    if config.months and not is_stream:
+        problem = f"months are {config.months}, and the values of {config.sliced_by} are in no order"
+        raise user_error(problem, f"leave out months, or a cluster by {config.sliced_by}", Flag("months"))
     if is_stream and config.cluster and len(config.cluster) > 1:
         problem = (
             "how often slices in an order raise false alarms is known of one column of clusters, not of two"

@@ -48,6 +48,7 @@ Preset = Literal["aequitas", "eeoc", "ll144"]
 Spelling = Literal["merge", "keep"]
 DateOrder = Literal["day-first", "month-first"]
 OutcomeKind = Literal["decision", "number", "ordinal", "class"]
+Months = Literal["alike", "differ"]
 
 NUMERIC: tuple[OutcomeKind, ...] = ("number", "ordinal")
 """Outcomes that are compared as they are, without a decision."""
@@ -787,6 +788,11 @@ class AuditConfig(StrictModel):
     seed: Annotated[int, READ] = Field(0, ge=0, description="Of draws, deals and random ties.")
     confidence: Annotated[float, AfterValidator(_check_confidence), JUDGED] = Field(
         0.95, gt=0, lt=1, description="Of intervals and tests."
+    )
+    months: Annotated[Months | None, JUDGED] = Field(
+        None,
+        description="Whether slices in an order move a gap each by itself: never (alike) or always (differ). "
+        "Default: as far as they scatter, and as if they did before the seventh.",
     )
     adjusted: Annotated[bool, JUDGED] = Field(
         False, description="Widen the intervals of ratios and differences for all that is compared at once."

@@ -118,6 +118,9 @@ def read_config(
     document = _lay_over_file(keys, file, spots)
     try:
         config, checks = _cut_at_sides(kind.model_validate(document.data, by_name=False))
+        if config.sliced_by and config.cluster == (config.sliced_by,) and config.months is None:
+            # Rows of a month share it, and nothing else.
+            config = config.model_copy(update={"cluster": None, "months": "differ"})
         checks += _check_options(config)
         problems = [
             Problem(problem, fix, document.where((key,))) for key, wrong, problem, fix in checks if wrong
@@ -386,6 +389,11 @@ def _check_comparison(config: AuditConfig) -> Iterator[Check]:
     for key, texts in (("fail-on", config.failing_metrics), ("warn-on", config.warning_metrics)):
         problem = "nothing is compared that could be worse"
         yield key, split_worse(texts) and not ways_named, problem, fix_worse
+    yield "months", config.months and not config.sliced_by, "months has no effect", "give slice: month"
+    without_chance = config.months and config.rule == "point"
+    yield "months", without_chance, "months has no effect by the rule of points", OUT
+    problem = "rows that share clusters are judged as if months were alike"
+    yield "months", config.months and config.cluster, f"months has no effect: {problem}", OUT
     unused = "least_change_by_metric" in config.model_fields_set and not (ways_named or config.baseline)
     yield "least-change", unused, "least-change has no effect", f"{fix}; or baseline"
     if not ways_named:

@@ -33,7 +33,7 @@ OUTPUT = "Output"
 PANELS = {
     "Columns": "score label attribute bins intersect weight cluster recode keep drop-missing",
     "Decisions": "outcome order favourable favourable-label threshold top-k top-share",
-    "Two models, two dates": "against slice",
+    "Two models, two dates": "against slice months",
     "Comparison and verdict": "ref tau margin metric decision preset",
     "More to know": "curves scan mitigate explain",
     "In CI": "fail baseline fail-on warn-on",
