@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import environment
 
-from fairbench_cli.classifiers.c45.fast import drop_damaged, note_sums
+from fairbench_cli.base.compiled_files import drop_damaged, note_sums
 
 ENDS = """
 import numpy as np

@@ -3,26 +3,14 @@
 Same rules and same trees as `reference`; only the bookkeeping differs. The rows of a node are a segment of
 `order`, and those of its children are segments of that segment, so sending rows through a split is a counting
 sort in place.
-
-numba keeps what it compiles, and has no checksums of it. A file that a power cut or a full disk has cut short
-would fail every fit, in every run, and one flipped bit of it can end the process: what is not as it was
-written is removed, and compiled anew.
 """
 
-import hashlib
-import json
 import math
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from functools import cache
-from pathlib import Path
 
 import numba
 import numpy as np
 
-from fairbench_cli.base.errors import UserError
-from fairbench_cli.base.files import write_text
+from fairbench_cli.base.compiled_files import kept_whole
 from fairbench_cli.classifiers.c45.tree import EPS, FlatTree, Floats, Ints, Rules, TreeRows, normal_quantile
 
 NODE = np.dtype(
@@ -37,7 +25,7 @@ def build(columns: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules
     has_few_levels = levels < 0.3 * len(columns) - EPS
     if not has_few_levels.any():
         has_few_levels[:] = True
-    with _kept_whole():
+    with kept_whole(grow, collapse, prune, _ends):
         nodes, counts, order = grow(codes, weights, levels, has_few_levels, rules.min_leaf)
         if rules.collapse:
             collapse(nodes, counts)
@@ -52,94 +40,8 @@ def build(columns: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules
 
 def ends(feature: Ints, first_child: Ints, codes: np.ndarray) -> Ints:
     """Return the node in which each row ends, shape (rows,), where no value is missing."""
-    with _kept_whole():
+    with kept_whole(grow, collapse, prune, _ends):
         return np.asarray(_ends(feature, first_child, codes))
-
-
-@contextmanager
-def _kept_whole() -> Iterator[None]:
-    """Let a block use what numba has kept as far as it is whole, and note what the block compiles."""
-    folder = _whole_folder()
-    if folder is None:
-        yield
-        return
-    before = _signatures()
-    yield
-    if _signatures() > before:
-        note_sums(folder, _NAME)
-
-
-_NAME = __name__.rpartition(".")[2]
-
-
-@cache  # what is loaded once stays loaded
-def _whole_folder() -> Path | None:
-    """Return the folder in which numba keeps what it compiles, less what is damaged there; None: nowhere."""
-    if numba.config.DISABLE_JIT:
-        return None
-    folder = Path(grow.stats.cache_path)
-    drop_damaged(folder, _NAME)
-    return folder
-
-
-def _signatures() -> int:
-    """Return for how many types of arguments there is compiled code in this process."""
-    # `signatures` would make a list of them, and hash each type that is in it.
-    return sum(len(function.overloads) for function in (grow, collapse, prune, _ends))
-
-
-def drop_damaged(folder: Path, module: str) -> None:
-    """Remove the kept files of a module that are not as `note_sums` found them.
-
-    Parameters
-    ----------
-    folder : Path
-        Where numba keeps them, as a compiled function's `stats` say.
-    module : str
-        The last part of its name.
-    """
-    noted_sums = _noted(folder / f"{module}.sums")
-    sums = _sums(folder, module)
-    # One without a sum is of another process, which notes it soon; all are from before there were sums.
-    if noted_sums:
-        damaged = [name for name, checksum in sums.items() if noted_sums.get(name, checksum) != checksum]
-    else:
-        damaged = list(sums)
-    for name in damaged:
-        with suppress(OSError):
-            (folder / name).unlink()
-    if noted_sums and damaged:
-        warning = f"{folder / damaged[0]} is damaged: it is compiled anew, which takes some seconds"
-        sys.stderr.write(f"{warning}\n")
-
-
-def note_sums(folder: Path, module: str) -> None:
-    """Write down the checksums of the kept files of a module; where that is not possible, leave it."""
-    path = folder / f"{module}.sums"
-    sums = _sums(folder, module)
-    if sums != _noted(path):
-        with suppress(UserError):
-            write_text(path, json.dumps(sums, indent=1) + "\n")
-
-
-def _sums(folder: Path, module: str) -> dict[str, str]:
-    """Return the sha256 of each kept file by its name."""
-    sums = {}
-    for path in sorted(folder.glob(f"{module}.*.nb[ci]")):
-        with suppress(OSError):  # another process has just removed it
-            sums[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return sums
-
-
-def _noted(path: Path) -> dict[str, str]:
-    """Return the checksums that were written down; empty where the file is gone or damaged itself."""
-    try:
-        noted = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    if isinstance(noted, dict):
-        return noted
-    return {}
 
 
 def merge_equal_rows(rows: TreeRows, y: Ints, weight: Floats, classes: int) -> tuple[np.ndarray, Floats]:
