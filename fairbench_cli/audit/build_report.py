@@ -18,6 +18,7 @@ from fairbench_cli.audit.compare.report import (
     Place,
     Report,
 )
+from fairbench_cli.audit.compare.slice_order import are_strata
 from fairbench_cli.audit.compare.verdict import (
     check_names,
     combine_verdicts,
@@ -25,7 +26,7 @@ from fairbench_cli.audit.compare.verdict import (
     deciding_names,
     requested_names,
 )
-from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.config import AuditConfig, asks_for_change
 from fairbench_cli.audit.parts import parts_of, requested_parts
 from fairbench_cli.audit.parts.formatting import FEW_CLUSTERS, MARKED, format_degrees
 from fairbench_cli.audit.scan.direction import check_direction
@@ -88,6 +89,12 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
     compared_by = config
     if tally.last:
         compared_by = references.common_references(slices, config)
+    of_strata = are_strata(tally.slices, config)
+    asked = (*config.failing_metrics, *config.warning_metrics)
+    if of_strata and any(map(asks_for_change, asked)):
+        problem = f"what is worse is worse than before, and the values of {config.slice_name} have no order"
+        fix = "leave out worse, or name numbers or dates, such as 2024 or 2024-01"
+        raise user_error(problem, fix, Flag("fail-on"))
     report = _select_comparison(tally, config)(
         tally.slices,
         deciding,
@@ -96,7 +103,7 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
         source=tally.source,
         rows=tally.rows,
         weighted=tally.weighted,
-        last=tally.last,
+        last="" if of_strata else tally.last,
         ones=tally.ones,
     )
     notes = list(tally.notes)

@@ -46,10 +46,8 @@ def test_all_slices_without_an_order_together_are_the_audit_without_slices(plant
     assert repr(whole.disparities) == repr(alone.disparities)  # NaN is what it is
     assert whole.verdicts == alone.verdicts
     assert (whole.verdict, whole.family) == (alone.verdict, alone.family)
-    assert headline(result.report).verdict == alone.verdict
-    last = f"q{QUARTERS[-1].replace('Q', ' no. ')}"
-    assert result.report.last == last
-    assert f"The last, {last}" in headline(result.report).sentence
+    assert result.report.last == ""
+    assert "Each quarter is judged, all in one family. All together, which is not judged: " in result.headline
     assert result.report.streams is None
 
 
@@ -121,15 +119,32 @@ def test_every_group_of_a_chart_of_trends_is_drawn_or_named():
     assert caption == "not drawn, 1 more group: c"
 
 
-def test_slices_that_have_no_order_have_no_trend():
-    frame = rows(1.0, 2000)
-    late = np.where(frame.quarter < "2014Q3", "south", "west")
-    frame["quarter"] = np.where(frame.quarter < "2014", "north", late)
-    result = audit(frame, attributes=["g"], slice="quarter")
-    assert result.report.found["slices"].trends == ()
-    assert "No trend is tested: the values of quarter are no numbers" in headline(result.report).sentence
-    two = audit(frame[frame.quarter != "west"], attributes=["g"], slice="quarter")
-    assert "No trend is tested: 2 slices are too few for one." in headline(two.report).sentence
+def regions(*names: str) -> pd.DataFrame:
+    """Hiring of 400 women and 400 men in each region; in the south half as many women as men are hired."""
+    frames = []
+    for name in names:
+        women = 60 if name == "south" else 120
+        hired = [1] * women + [0] * (400 - women) + [1] * 120 + [0] * 280
+        frames.append(pd.DataFrame({"score": hired, "g": ["w"] * 400 + ["m"] * 400, "region": name}))
+    return pd.concat(frames)
+
+
+@pytest.mark.parametrize("names", [("north", "south", "west"), ("south", "west"), ("a", "south")])
+def test_of_slices_without_an_order_any_decides(names):
+    how = {"attributes": ["g"], "ref": {"g": "m"}, "slice": "region", "draws": 0}
+    result = audit(regions(*names), fail=True, **how)
+    report = result.report
+    assert (result.verdict, report.gate.reason) == ("fail", "g in region south fails")
+    assert result.headline.startswith("Fails clearly in g (region south): w are selected in 15.0 % of cases")
+    assert not any(word in result.headline for word in ("trend", "Trend", "last", "look"))
+    assert report.family == len(names)  # one test a region
+    assert bool(report.found["changes"].changes) == (len(names) == 2)  # one with the other
+    assert "::error title=g (region south)::" in result.to("github")
+    assert 'classname="g (region south)"' in result.to("junit")
+    ci = json.loads(result.to("ci"))
+    assert [row["model"] for row in ci["failing"]] == ["south"]
+    with pytest.raises(UserError, match="what is worse is worse than before, and the values of region have"):
+        audit(regions(*names), fail_on=["worse"], **how)
 
 
 def first_trend(frame, **options):
@@ -211,10 +226,6 @@ def test_two_slices_and_one_without_a_comparison(planted):
     sentence = headline(audit(some, attributes=["g"], slice="quarter", draws=0).report).sentence
     assert ", both slices by quarter together: " in sentence
     assert "As if looked at after each quarter: no number of looks makes this say more" in sentence
-    two = without_order(some)
-    sentence = headline(audit(two, attributes=["g"], slice="quarter", draws=0).report).sentence
-    assert f"The last, q{QUARTERS[1].replace('Q', ' no. ')}, is not decided" in sentence
-    assert "there is nothing to compare." in sentence
 
 
 def test_very_many_slices_are_refused_before_their_counts_are_laid_out(monkeypatch):

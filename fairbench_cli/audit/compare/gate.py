@@ -33,7 +33,7 @@ class Watched:
     Parameters
     ----------
     name : str
-        "race" or "race:fpr".
+        "race", "race:fpr" or, of slices without an order, "race in region north".
     verdict : {"pass", "fail", "undecided"}
         Without the failures that a baseline has.
     failing, accepted : tuple of Comparison
@@ -143,6 +143,8 @@ def _metrics_behind(name: str, report: Report) -> tuple[str, ...]:
 def _watch(row: AttributeVerdict, metric: str, report: Report) -> Watched:
     """Return the verdict on an attribute, or on a metric of it."""
     name = f"{row.attribute}:{metric}".removesuffix(":")
+    if report.of_strata:
+        name += f" in {report.config.slice_name} {row.model}"
     verdict = row.by_metric.get(metric, "undecided") if metric else row.verdict
     names = _metrics_behind(metric, report)
     compared = [pair for pair in _comparisons_at(row, report) if pair.metric in names]

@@ -417,7 +417,8 @@ class Report:
     n_named : int
         How many of these a gate named beforehand, which have the larger share of the level; 0: all are alike.
     last : str
-        Of models or slices that are compared, the one that the verdict goes by; empty where none are.
+        Of models or slices that are compared, the one that the verdict goes by; empty where none are, and of
+        slices without an order, of which any decides.
     notes : tuple of str
         What a reader should know, each once, that of the data first.
     found : mapping of str to anything
@@ -426,7 +427,7 @@ class Report:
         Of each attribute, under each model and decision.
     verdict : {"pass", "fail", "undecided"}
         Over `decided_by`: fail if one comparison fails, pass if all pass. Of models or slices that are
-        compared, of the last.
+        compared, of the last; of slices without an order over all.
     gate : Gate
         Whether a gate of the configuration stops, and why.
     uncut : tuple of str
@@ -512,6 +513,11 @@ class Report:
     def direction(self) -> Direction:
         """Whether being selected helps or harms, where that is known."""
         return find_direction(self.config, self.ones.values)
+
+    @property
+    def of_strata(self) -> bool:
+        """Whether slices have no order, so that all of them are judged and none is the last."""
+        return self.config.sliced_by is not None and not self.last
 
     @property
     def leads_with_selection(self) -> bool:

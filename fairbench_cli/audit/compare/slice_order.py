@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from fairbench_cli.audit.config import MISSING
+from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan.slices import Slice, merge_entries
 
 PERIODS = (  # year and part of it, and how many parts a year has
@@ -16,6 +16,12 @@ PERIODS = (  # year and part of it, and how many parts a year has
     (re.compile(r"(\d{4})[_/-]?(0[1-9]|1[0-2])"), 12),
     (re.compile(r"(\d{4})[ _-]?[Ww](\d{2})"), 53),
 )
+
+
+def are_strata(slices: Sequence[Slice], config: AuditConfig) -> bool:
+    """Return whether slices have no order, as regions and categories have none: any of them decides."""
+    names = list(dict.fromkeys(group_counts.model for group_counts in slices))
+    return config.sliced_by is not None and parse_times(names) is None
 
 
 def parse_times(names: Sequence[str]) -> list[float] | None:

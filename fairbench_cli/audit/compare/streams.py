@@ -39,7 +39,7 @@ from fairbench_cli.audit.compare.effective_sizes import group_rate_rows, is_shar
 from fairbench_cli.audit.compare.family import family_rates, find_copies, named_rates
 from fairbench_cli.audit.compare.references import REST, Bools, Ints
 from fairbench_cli.audit.compare.report import Interval, Report, StreamLook, Streams
-from fairbench_cli.audit.compare.slice_order import cumulate_slices, parse_times
+from fairbench_cli.audit.compare.slice_order import are_strata, cumulate_slices
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_attributes
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, defined
@@ -192,7 +192,7 @@ def are_stream(slices: Sequence[Slice], config: AuditConfig) -> bool:
     """Return whether slices are looks at a stream: they have an order, and chance is looked at."""
     if config.sliced_by is None or config.rule == "point":
         return False
-    return parse_times(list(dict.fromkeys(group_counts.model for group_counts in slices))) is not None
+    return not are_strata(slices, config)
 
 
 def compare_stream(

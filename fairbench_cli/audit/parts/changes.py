@@ -33,6 +33,7 @@ from fairbench_cli.audit.compare.references import (
     without_excluded_groups,
 )
 from fairbench_cli.audit.compare.report import ALL, Interval, Report, intervals
+from fairbench_cli.audit.compare.slice_order import are_strata
 from fairbench_cli.audit.compare.verdict import TOLERANCE, margin_of, tau_of
 from fairbench_cli.audit.config import DEFAULT, AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, defined
@@ -40,6 +41,7 @@ from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.allowed import draw_allowed, format_allowed, gap_axis, has_margin, name_gaps
 from fairbench_cli.audit.parts.part import SHORT, Part, View
 from fairbench_cli.audit.scan.pairing import read_sides
+from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.slices import BeforeAfter, Slice
 from fairbench_cli.base.grouping import group_by, keep_together
 from fairbench_cli.base.safe_text import format_count
@@ -57,6 +59,7 @@ Word = Literal["better", "worse", "hardly", "undecided"]
 # the ratio was turned around 1; chance may be why.
 NoWord = Literal["no rows", "few", "same", "turned", "chance", ""]
 
+PAIR = 2  # slices, of which one is compared with the other whatever their order
 FEW_OVER = 5  # rows over the bar of a rate: with fewer the normal approximation is not to be relied on
 FEW_MOVED = 10  # rows of the group and its reference that are counted differently
 UNTESTED: tuple[NoWord, ...] = ("no rows", "few", "same")
@@ -186,6 +189,14 @@ def find_changes(joints: Sequence[BeforeAfter], base: Report) -> Changes:
         changes += _compute_changes(joint, deciding, config)
     least_change = lambda row: config.least_change(row.metric) - TOLERANCE  # noqa: E731
     return Changes(tuple(decide_changes(changes, _is_more_equal, least_change, config.alpha)), tuple(rates))
+
+
+def read_pairs(scan: Scan) -> tuple[BeforeAfter, ...]:
+    """Return the pairs of models or slices; of more than two slices without an order there are none."""
+    n_slices = len({group_counts.model for group_counts in scan.tally.slices})
+    if n_slices > PAIR and are_strata(scan.tally.slices, scan.config):
+        return ()
+    return read_sides(scan)
 
 
 def _select_groups(joint: BeforeAfter, groups: set[tuple[str, str, str]]) -> BeforeAfter:
@@ -891,7 +902,7 @@ def _plot_changes(rows: Sequence[Change]) -> str:
 
 CHANGES = Part[Sequence[BeforeAfter], Changes](
     "changes",
-    read=read_sides,
+    read=read_pairs,
     judge=find_changes,
     found_type=Changes,
     tables={"changes": lambda changes, _: map(formatting.flatten, changes.changes)},

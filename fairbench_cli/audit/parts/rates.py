@@ -191,7 +191,8 @@ def _gap_cell(attribute: AttributeVerdict, metric: str, report: Report) -> Table
 
 def place_name(place: Place, report: Report) -> str:
     """Name the model, or slice, and the decision of an attribute."""
-    decision = "" if report.of_numbers else place.decision  # which decides nothing of numbers
+    # Which decides nothing of numbers, and is the same in all slices.
+    decision = "" if report.of_numbers or report.of_strata else place.decision
     return formatting.format_place(place.model, decision, report.config.slice_name)
 
 

@@ -8,7 +8,7 @@ it is a trend of the ratio, too, and never steady.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -18,6 +18,7 @@ from fairbench_cli.audit.compare.compare_rates import compare_slices
 from fairbench_cli.audit.compare.effective_sizes import rate_rows
 from fairbench_cli.audit.compare.references import REST, REST_NAME, common_references, without_excluded_groups
 from fairbench_cli.audit.compare.report import (
+    AttributeVerdict,
     Disparity,
     Interval,
     Pair,
@@ -226,6 +227,9 @@ def slices_name(trends: SliceTrends, report: Report) -> str:
 
 def summarise_trends(trends: SliceTrends, report: Report) -> str:
     """Return which trends are shown, and the verdict on the last slice, or what all looks show."""
+    if report.of_strata:
+        judged = f"Each {report.config.slice_name} is judged, all in one family."
+        return f"{judged} {_describe_whole(trends)}".rstrip()
     gate_text = ""
     if report.config.fail or report.config.failing_metrics:
         gate_text = "by which the gate goes, "
@@ -238,7 +242,7 @@ def summarise_trends(trends: SliceTrends, report: Report) -> str:
     if report.streams is not None:
         end = f" {summarise_looks(report)}"
     if not trends.ordered:
-        return f"No trend is tested: {_describe_no_trend(trends, report)}.{end}"
+        return f"{_describe_no_trend(trends)}{end}"
     clauses = []
     if not any(row.word in MOVES for row in trends.trends):
         clauses.append("none is shown")
@@ -262,7 +266,7 @@ VERBS: dict[Word, tuple[str, str]] = {
     "undecided": ("is open", "are open"),
 }
 MOST_NAMED = 3
-MOST_SHORT_NAMES = 6  # slices without an order, in the head of a table
+MOST_SHORT_NAMES = 6  # slices without an order, in a cell
 
 
 def _name_ratios(rows: Sequence[Trend]) -> str:
@@ -273,10 +277,20 @@ def _name_ratios(rows: Sequence[Trend]) -> str:
     return join_names(ratio_names, MOST_NAMED)
 
 
-def _describe_no_trend(trends: SliceTrends, report: Report) -> str:
-    if len(trends.slices) < LEAST:
-        return f"{len(trends.slices)} slices are too few for one"
-    return f"the values of {report.config.slice_name} are no numbers or dates in their order"
+def _describe_no_trend(trends: SliceTrends) -> str:
+    return f"No trend is tested: {len(trends.slices)} slices are too few for one."
+
+
+def _describe_whole(trends: SliceTrends) -> str:
+    """Return the worst gap of slices without an order together, which is not judged, in a sentence."""
+    rows = [row for row in trends.report.disparities if row.deciding and not row.is_reference]
+    for row in rates.worst_first(rows, rates.minor_groups(trends.report.groups))[:1]:
+        group, reference = (formatting.format_group(name) for name in (row.group, row.reference))
+        return (
+            f"All together, which is not judged: {RATES[row.metric].label} of {group} ({row.attribute}) "
+            f"against {reference} {describe_gap_briefly(row)}."
+        )
+    return ""
 
 
 def describe_trend(trends: SliceTrends, row: Pair, metric: str) -> str:
@@ -437,14 +451,18 @@ def trend_sections(trends: SliceTrends, report: Report, view: View) -> Sequence[
             "Signs, verdicts and p (Holm) are of all slices until then; rates, ratios, intervals and p of "
             "each alone."
         )
+    together = f"{slices_name(trends, report).capitalize()} together"
+    over_time = (*looks, _trend_section(trends, report, view))
+    if report.of_strata:
+        together += f", which is not judged: each {sliced} is"
+        over_time = ()
     return (
         Section(
-            f"{slices_name(trends, report).capitalize()} together",
+            together,
             tables=tuple(tables),
             sections=tuple(sections),
         ),
-        *looks,
-        _trend_section(trends, report, view),
+        *over_time,
         Section(
             f"Each {sliced}",
             tables=tuple(tables_of_each),
@@ -459,20 +477,33 @@ def trend_sections(trends: SliceTrends, report: Report, view: View) -> Sequence[
 def short_trends(trends: SliceTrends, report: Report) -> Sequence[Section]:
     """Return the verdicts on all slices as symbols, an attribute in a line."""
     symbols = UNTESTED if report.config.rule == "point" else SYMBOLS
-    if trends.ordered:
-        head = f"{trends.slices[0]} to {trends.slices[-1]}"
-    else:
-        head = join_names(trends.slices, MOST_SHORT_NAMES)
+    by_attribute = group_by(report.verdicts, lambda verdict: verdict.attribute)
+    if report.of_strata:
+        return (_list_strata(by_attribute, report),)
+    head = f"{trends.slices[0]} to {trends.slices[-1]}"
     columns: dict[str, Callable[[tuple[str, str]], TableCell]] = {
         "attribute": lambda row: TableCell(row[0]),
         head: lambda row: TableCell(row[1]),
     }
     rows = []
-    for attribute, verdicts in group_by(report.verdicts, lambda verdict: verdict.attribute).items():
+    for attribute, verdicts in by_attribute.items():
         rows.append((attribute, " ".join(symbols[verdict.verdict] for verdict in verdicts)))
     key = ", ".join(f"{symbols[verdict]} {text}" for verdict, text in VERDICTS.items())
     title = f"{'Each' if report.streams is None else 'After each'} {report.config.slice_name}: {key}"
     return (Section(title, tables=(SHORT.table("", columns, rows),)),)
+
+
+def _list_strata(by_attribute: Mapping[str, Sequence[AttributeVerdict]], report: Report) -> Section:
+    """Return the slices without an order that fail, are not decided and pass, an attribute in a line."""
+    columns: dict[str, Callable[[str], TableCell]] = {"attribute": TableCell}
+    for verdict, text in VERDICTS.items():
+        columns[text] = lambda attribute, verdict=verdict: TableCell(  # type: ignore[misc]
+            join_names(
+                [row.model for row in by_attribute[attribute] if row.verdict == verdict], MOST_SHORT_NAMES
+            )
+            or formatting.DASH
+        )
+    return Section(f"Each {report.config.slice_name}", tables=(SHORT.table("", columns, list(by_attribute)),))
 
 
 def _trend_section(trends: SliceTrends, report: Report, view: View) -> Section:
@@ -491,7 +522,7 @@ def _trend_section(trends: SliceTrends, report: Report, view: View) -> Section:
             f"{level} interval. p (Holm): alone, and adjusted for {count_text}, by which it is decided.",
         ]
     else:
-        sentences = [f"No trend is tested: {_describe_no_trend(trends, report)}."]
+        sentences = [_describe_no_trend(trends)]
     by_attribute = group_by(trends.trends, lambda row: row.attribute)
     tables = tuple(_trend_table(rows, trends, view) for rows in by_attribute.values())
     drawn = () if view.brief else tuple(_charts(trends, report))
@@ -564,8 +595,13 @@ def _describe_over_slices(trends: SliceTrends, report: Report, pair: Pair, metri
     return trend
 
 
-def to_all_rows(trends: SliceTrends, report: Report) -> AllRows:
-    """Return the audit of all slices, with what is said and drawn of its comparisons over them."""
+def to_all_rows(trends: SliceTrends, report: Report) -> AllRows | None:
+    """Return the audit of all slices, with what is said and drawn of its comparisons over them.
+
+    None where slices have no order: the answer is of each.
+    """
+    if report.of_strata:
+        return None
     return AllRows(
         trends.report,
         slices_name(trends, report),

@@ -427,8 +427,7 @@ def _describe_worst_gap(
             continue
         for row in comparisons.rows:
             if row.verdict == "fail" and row.group not in comparisons.minor:
-                has_several_places = len({verdict.place[:2] for verdict in report.judged}) > 1
-                place = bracketed_place(row, report) if has_several_places else ""
+                place = bracketed_place(row, report) if len(failing) > 1 else ""
                 return f"{_describe_told_gap(row, report)}{place}"
             if row.verdict == "fail":
                 minor_names[row.group] = None
@@ -582,11 +581,14 @@ def _name_attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> st
     names = []
     for attribute, of_attribute_verdicts in group_by(verdicts, lambda verdict: verdict.attribute).items():
         n = sum(verdict.attribute == attribute for verdict in report.judged)
-        audits = f" ({len(of_attribute_verdicts)} of {n} audits)"
+        kind = "audits"
+        if report.of_strata:
+            kind = f"slices by {report.config.slice_name}"
+        audits = f" ({len(of_attribute_verdicts)} of {n} {kind})"
         if n == 1:
             audits = ""
         elif len(of_attribute_verdicts) == n:
-            audits = f" ({'both' if n == 2 else f'all {n}'} audits)"
+            audits = f" ({'both' if n == 2 else f'all {n}'} {kind})"
         elif len(of_attribute_verdicts) == 1:
             apart = (
                 len({verdict.decision for verdict in report.judged}) > 1 or not of_attribute_verdicts[0].model

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairbench_cli.audit.compare.report import GroupRow, Interval, Report
-from fairbench_cli.audit.parts import find_all_rows, formatting
+from fairbench_cli.audit.parts import formatting
 from fairbench_cli.base.safe_text import format_percent
 
 if TYPE_CHECKING:
@@ -32,10 +32,9 @@ def label_warning(report: Report) -> str:
     str
         Sentences, the first that holds for the first decision of which one does.
     """
-    all_slices = find_all_rows(report)
     all_rows = report
-    if all_slices:
-        all_rows = all_slices.report
+    if "slices" in report.found:
+        all_rows = report.found["slices"].report
     with_labels = [row for row in all_rows.overall if "tp" in row.counts]
     # A list of the highest scores is as long as it was asked for, and may well disagree with most labels.
     has_lists = not {decision.kind for decision in report.config.decisions} <= {"binary", "threshold"}

@@ -189,7 +189,10 @@ def _describe_open(report: Report) -> tuple[str, ...]:
     if not clauses:
         return ()
     n_more = len(open_attributes) - len(clauses)
-    more = f"; and {format_count(n_more, 'more attribute')}" if n_more else ""
+    kind = "more attribute"
+    if report.of_strata:
+        kind = "more slice"
+    more = f"; and {format_count(n_more, kind)}" if n_more else ""
     return (f"Not decided: {'; '.join(clauses)}{more}.",)
 
 
