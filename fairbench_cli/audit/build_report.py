@@ -18,7 +18,6 @@ from fairbench_cli.audit.compare.report import (
     Place,
     Report,
 )
-from fairbench_cli.audit.compare.slice_order import are_strata
 from fairbench_cli.audit.compare.verdict import (
     check_names,
     combine_verdicts,
@@ -89,12 +88,6 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
     compared_by = config
     if tally.last:
         compared_by = references.common_references(slices, config)
-    of_strata = are_strata(tally.slices, config)
-    asked = (*config.failing_metrics, *config.warning_metrics)
-    if of_strata and any(map(asks_for_change, asked)):
-        problem = f"what is worse is worse than before, and the values of {config.slice_name} have no order"
-        fix = "leave out worse, or name numbers or dates, such as 2024 or 2024-01"
-        raise user_error(problem, fix, Flag("fail-on"))
     report = _select_comparison(tally, config)(
         tally.slices,
         deciding,
@@ -103,7 +96,7 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
         source=tally.source,
         rows=tally.rows,
         weighted=tally.weighted,
-        last="" if of_strata else tally.last,
+        last=_find_last(tally, config),
         ones=tally.ones,
     )
     notes = list(tally.notes)
@@ -118,6 +111,27 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
         birth_dates=tally.birth_dates,
         unused=tally.unused,
     )
+
+
+def _find_last(tally: Tally, config: AuditConfig) -> str:
+    """Return the model or slice that the verdict goes by; none of slices without an order.
+
+    Raises
+    ------
+    UserError
+        For a gate that asks what is worse than before, where nothing was before.
+    """
+    if config.sliced_by is None:
+        return tally.last
+    from fairbench_cli.audit.compare.slice_order import are_strata
+
+    if not are_strata(tally.slices, config):
+        return tally.last
+    if any(map(asks_for_change, config.failing_metrics + config.warning_metrics)):
+        problem = f"what is worse is worse than before, and the values of {config.slice_name} have no order"
+        fix = "leave out worse, or name numbers or dates, such as 2024 or 2024-01"
+        raise user_error(problem, fix, Flag("fail-on"))
+    return ""
 
 
 def _select_comparison(tally: Tally, config: AuditConfig) -> Callable[..., Report]:
