@@ -165,12 +165,14 @@ def _most_likely_count(n: float, m: float, selected: float, theta: float) -> flo
     return 2 * c / (b + math.sqrt(b * b + 4 * a * c))
 
 
-def exact_log_evidence(likelihood: Floats) -> Floats:
+def exact_log_evidence(likelihood: Floats, log_weights: Floats = LOG_WEIGHTS) -> Floats:
     """Return ln E of the months from each start to each look, given their likelihoods.
 
     Parameters
     ----------
-    likelihood : array, shape (..., looks, 49)
+    likelihood : array, shape (..., looks, alternatives)
+    log_weights : array, shape (alternatives,)
+        Of those that E is the mean over: by default of `LOG_ODDS`.
 
     Returns
     -------
@@ -184,7 +186,7 @@ def exact_log_evidence(likelihood: Floats) -> Floats:
         since = cumulated[..., start:, :]
         if start:
             since = since - cumulated[..., start - 1 : start, :]
-        log_e[..., start, start:] = _log_sum_exp(since + LOG_WEIGHTS)
+        log_e[..., start, start:] = _log_sum_exp(since + log_weights)
     return log_e
 
 
