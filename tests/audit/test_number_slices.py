@@ -1,5 +1,9 @@
 """Numbers by slices of the rows: all together, trends, and how often one may look."""
 
+import json
+import math
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,9 +11,11 @@ from conftest import most_by_chance, worlds
 from scipy import stats
 
 import fairbench_cli as fb
+from fairbench_cli.measures import number_evidence
 from fairbench_cli.measures.means import combine_means, compare_means
 from fairbench_cli.measures.moments import sum_powers
 
+REFERENCE = Path(__file__).parents[1] / "reference" / "months"
 KEYS = {"attribute": ["sex"], "ref": {"sex": "m"}, "outcome": "number"}
 
 
@@ -39,11 +45,13 @@ def slices_of(rows: pd.DataFrame, **more):
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize("more", [{}, {"weight": "w"}, {"cluster": "person"}])
-def test_all_slices_together_are_all_rows(more):
+def test_rows_that_share_clusters_are_judged_as_one_table_at_the_level_of_the_look():
     rows = months(1)
-    slices = slices_of(rows, **more)
-    whole = fb.audit(rows.drop(columns="month"), confidence=slices.confidence, **KEYS, **more)
+    slices = slices_of(rows, cluster="person")
+    assert slices.is_stream
+    assert 1 - slices.confidence == pytest.approx(0.05 / (6 * 7))
+    more = {"cluster": "person", "confidence": slices.confidence}
+    whole = fb.audit(rows.drop(columns="month"), **more, **KEYS)
     (expected,) = whole.report.found["numbers"]
     (together,) = slices.together
     for row, other in zip(together.comparisons, expected.comparisons, strict=True):
@@ -53,11 +61,66 @@ def test_all_slices_together_are_all_rows(more):
         assert row.verdict == other.verdict
 
 
-def test_a_look_has_its_share_of_the_level():
-    slices = slices_of(months(2))
-    assert slices.is_stream
-    assert 1 - slices.confidence == pytest.approx(0.05 / (6 * 7))
-    assert sum(0.05 / (t * (t + 1)) for t in range(1, 10_000)) < 0.05
+def stream_of(golden) -> pd.DataFrame:
+    """Return the months of a reference stream as rows."""
+    columns: dict[str, list] = {"score": [], "sex": [], "month": []}
+    for i, month in enumerate(golden["months"]):
+        for sex, side in (("f", "group"), ("m", "reference")):
+            columns["score"] += month[side]
+            columns["sex"] += [sex] * len(month[side])
+            columns["month"] += [f"2024-{i + 1:02d}"] * len(month[side])
+    return pd.DataFrame(columns)
+
+
+@pytest.mark.parametrize("name", ["number_months", "number_months_draws"])
+def test_a_stream_that_is_read_has_the_p_of_another_implementation(name, tmp_path, monkeypatch):
+    golden = json.loads((REFERENCE / f"{name}.json").read_text())
+    monkeypatch.setattr(number_evidence, "LEAST_ROWS", golden["least_rows"])
+    path = tmp_path / "stream.csv"
+    stream_of(golden).sample(frac=1, random_state=0).to_csv(path, index=False)
+    slices = fb.audit(path, slice="month", months="alike", **KEYS).report.found["number_slices"]
+    row = slices.together[0].comparisons[0]
+    assert row.p == pytest.approx(golden["p"][-1], rel=1e-9)
+    assert math.log(row.look.evidence) == pytest.approx(golden["log_e"][-1], rel=1e-9)
+    assert slices.names.index(row.look.since) + 1 == golden["start"][-1]
+    gap = row.look.difference_since / row.look.reference_value_since
+    assert gap == pytest.approx(golden["gap_since_start"][-1], rel=1e-9)
+    assert row.verdict == "fail"
+
+
+@pytest.mark.parametrize("more", [{"months": "differ"}, {"cluster": "month"}])
+def test_months_as_clusters_are_months_that_differ(more):
+    golden = json.loads((REFERENCE / "number_months_draws.json").read_text())
+    (together,) = slices_of(stream_of(golden), **more).together
+    row = together.comparisons[0]
+    assert math.log(row.look.evidence) == pytest.approx(golden["beyond_months"]["log_e_months"][-1], rel=1e-9)
+    assert math.log(row.look.evidence_alike) == pytest.approx(golden["log_e"][-1], rel=1e-9)
+    assert row.verdict == "undecided"
+
+
+def test_weights_of_one_leave_the_sums_alone():
+    rows = months(8, gap=-8.0)
+    (of_rows,) = slices_of(rows).together
+    (weighted,) = slices_of(rows.assign(w=3.0), weight="w").together
+    limits, expected = (whole.comparisons[0].difference for whole in (weighted, of_rows))
+    assert (limits.low, limits.high) == pytest.approx((expected.low, expected.high), rel=1e-9)
+    assert weighted.comparisons[0].look.evidence >= of_rows.comparisons[0].look.evidence
+
+
+def test_a_late_gap_is_said_with_its_first_month():
+    rng = np.random.default_rng(4)
+    pieces = []
+    for t in range(24):
+        score = np.concatenate([rng.normal(10, 4, 100) - 1.5 * (t >= 11), rng.normal(10, 4, 230)])
+        sex = np.repeat(["f", "m"], [100, 230])
+        pieces.append(
+            pd.DataFrame({"score": score, "sex": sex, "month": f"{2020 + t // 12}-{t % 12 + 1:02d}"})
+        )
+    result = fb.audit(pd.concat(pieces), slice="month", **KEYS, fail=True)
+    assert result.headline.startswith("Since 2020-12 the mean of score is 8.52 for f, 10.19 for m: 1.67 less")
+    assert "fails" in result.headline
+    assert "the trend is of this look alone" in result.headline
+    assert result.report.gate.stops
 
 
 def test_the_verdict_and_a_gate_go_by_all_slices_so_far():
@@ -68,7 +131,7 @@ def test_the_verdict_and_a_gate_go_by_all_slices_so_far():
     assert decided["mean"] == "fail"
     assert result.verdict == "fail"
     assert result.report.gate.stops
-    assert "at this look, number 6" in result.headline
+    assert "as if looked at after each month" in result.headline
 
 
 def test_slices_without_an_order_have_no_trend_and_the_last_decides():

@@ -1,8 +1,8 @@
 """Numbers of all slices of the rows together, and whether groups' differences change over slices in an order.
 
-Slices in an order, such as months, may be looked at after each: at look t all rows so far are judged at the
-level α/(t(t + 1)). These levels add up to α, however many looks there are, so that by the union bound at most
-α of the audits of equal groups ever fail. A slice by itself is a description.
+Slices in an order, such as months, may be looked at after each. Means are judged by evidence
+(`number_looks`); levels in an order, and rows that share clusters, as one table, at look t at the level
+α/(t(t + 1)). These add up to less than α, however many looks there are. A slice alone is a description.
 
 The trend of a difference is the slope of a line through the slices' differences. Each is weighted by the rows
 behind it, n m/(n + m) of n and m rows, and not by its measured variance: in skewed numbers that depends on
@@ -17,13 +17,14 @@ import numpy as np
 
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.number_estimates import NumbersOfGroups, numbers_of_groups
+from fairbench_cli.audit.compare.number_looks import SlicedNumbers, look_at_slices
 from fairbench_cli.audit.compare.numbers import (
     NumberSlice,
     SliceEstimates,
+    StatedMargin,
     compare_numbers,
     estimate_slice,
     margin_of,
-    state_margin,
 )
 from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
 from fairbench_cli.audit.compare.report import Interval, Pair
@@ -86,6 +87,7 @@ class WholeEstimates:
     estimates: SliceEstimates
     trends: tuple[NumberTrend, ...]
     config: AuditConfig
+    is_stream: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,31 +116,35 @@ class NumberSlices:
     last_slice: str
 
 
-def look_config(slices: Sequence[SliceNumbers], config: AuditConfig) -> AuditConfig:
-    """Return the configuration of all slices together: with the level of this look, where they are looks."""
-    together = config.model_copy(update={"sliced_by": None})
-    slice_counts = [numbers.part for numbers in slices]
-    if not are_stream(slice_counts, config):
-        return together
-    n_looks = len({merged.model for merged in slice_counts})
-    return together.model_copy(update={"confidence": 1 - config.alpha / (n_looks * (n_looks + 1))})
-
-
 def estimate_whole(
     slices: Sequence[SliceNumbers], column: str, config: AuditConfig
 ) -> Iterator[WholeEstimates]:
     """Yield what all slices say together, by attribute."""
-    whole_config = look_config(slices, config)
     names = list(dict.fromkeys(numbers.part.model for numbers in slices))
-    times = None
-    if len(names) >= LEAST:
-        times = parse_times(names)
+    times = parse_times(names)
+    is_stream = are_stream([numbers.part for numbers in slices], config)
+    whole_config = config.model_copy(update={"sliced_by": None})
+    has_evidence = is_stream and config.outcome == "number" and not config.cluster
+    if is_stream and not has_evidence:
+        level = config.alpha / (len(names) * (len(names) + 1))
+        whole_config = whole_config.model_copy(update={"confidence": 1 - level})
     for of_attribute in group_by(slices, lambda numbers: numbers.part.attribute).values():
         together, slice_codes = merge_numbers(of_attribute, names)
+        estimates = estimate_slice(together, column, whole_config)
         trends: tuple[NumberTrend, ...] = ()
         if times is not None and config.outcome == "number":
-            trends = tuple(_compute_trends(together, slice_codes, times, config))
-        yield WholeEstimates(estimate_slice(together, column, whole_config), trends, whole_config)
+            stays = ~references.excluded(together.part, config)
+            codes = slice_codes[stays[together.cells.group]]
+            sliced = SlicedNumbers(numbers_of_groups(together, config), codes, names)
+            if len(names) >= LEAST:
+                trends = tuple(_compute_trends(sliced, times, estimates.margin, config))
+            if has_evidence:
+                judged = [
+                    look_at_slices(variable, sliced, estimates.margin, config)
+                    for variable in estimates.judged
+                ]
+                estimates = replace(estimates, judged=tuple(judged))
+        yield WholeEstimates(estimates, trends, whole_config, is_stream)
 
 
 def judge_whole(
@@ -155,7 +161,7 @@ def judge_whole(
         names,
         tuple(_add_words(trends, config)),
         whole_config.confidence,
-        whole_config.confidence > config.confidence,
+        estimates[0].is_stream,
         names[-1],
     )
 
@@ -198,29 +204,23 @@ def merge_numbers(slices: Sequence[SliceNumbers], names: Sequence[str]) -> tuple
 
 
 def _compute_trends(
-    together: SliceNumbers, slice_codes: Ints, times: Sequence[float], config: AuditConfig
+    sliced: SlicedNumbers, times: Sequence[float], margin: StatedMargin, config: AuditConfig
 ) -> Iterator[NumberTrend]:
     """Yield the trend of each measure of each group that is compared, none of them adjusted."""
-    numbers = numbers_of_groups(together, config)
-    stays = ~references.excluded(together.part, config)
-    codes = slice_codes[stays[together.cells.group]]
+    numbers = sliced.numbers
     is_compared = numbers.are_compared(config)
-    margin = state_margin(numbers, config)
     when = np.asarray(times)
     when = (when - when[0]) / (when[-1] - when[0])
     groups = numbers.part.counts.groups
-    n_slices = len(times)
     for name in MEASURES:
         if name not in numbers.variables:
             continue
-        cells = numbers.cells.group * n_slices + codes
-        by_slice = numbers.sum_powers(numbers.variables[name], cells, numbers.n_groups * n_slices)
-        moments = _reshape(by_slice, (numbers.n_groups, n_slices))
+        moments = sliced.moments(name)
         margins = margin_of(name, margin, config).in_units(numbers.of_reference(numbers.moments[name]))
         for g in np.flatnonzero(is_compared).tolist():
             reference_groups = numbers.reference_groups(g)
             sides = _stack_sides(moments[np.array(reference_groups)].merge(-2), moments[g])
-            trend = _fit_trend(sides, when, numbers, codes, name, g, config)
+            trend = _fit_trend(sides, when, numbers, sliced.codes, name, g, config)
             yield replace(
                 trend,
                 attribute=numbers.part.attribute,

@@ -40,6 +40,7 @@ from fairbench_cli.audit.compare.report import (
     Interval,
     Intervals,
     NumberComparison,
+    NumberLook,
     Place,
     Reason,
     intervals,
@@ -181,6 +182,8 @@ class VariableEstimates:
     is_few : bool array
         Where a group's rows are worth too few.
     rows_needed : array
+    looks : tuple of NumberLook or None
+        Of each group, where slices are looks at a stream; else empty.
     """
 
     metric: str
@@ -195,6 +198,7 @@ class VariableEstimates:
     is_outside: Bools
     is_few: Bools
     rows_needed: Floats
+    looks: tuple[NumberLook | None, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -655,6 +659,7 @@ def _compare(
         reason=reason,
         rows_needed=rows_needed,
         deciding=variable.metric in deciding,
+        look=variable.looks[g] if variable.looks else None,
     )
 
 
@@ -670,12 +675,12 @@ def _decide(
         return "undecided", "few"
     if math.isnan(variable.p[g]):
         return "undecided", "clusters" if config.cluster else "constant"
-    if variable.is_beyond[g]:
-        if p_holm < config.alpha:
-            return "fail", ""
-        return "undecided", "chance"
+    if variable.is_beyond[g] and p_holm < config.alpha:
+        return "fail", ""
     if variable.is_within[g]:
         return "pass", ""
+    if variable.is_beyond[g]:
+        return "undecided", "chance"
     if p_holm < config.alpha:
         return "undecided", "near"
     return "undecided", "wide"

@@ -31,8 +31,8 @@ Test = Literal["score", "fisher", "clusters", ""]
 WHOLE_DECISION = "the whole table"
 """What it is called in the place of a decision."""
 
-# Fields of a row that are None, and in no table, of an audit without margins.
-OF_MARGINS = frozenset({"margin", "difference", "difference_since"})
+# Fields of a row that are None, and in no table, of an audit without margins, or of no stream of numbers.
+OF_MARGINS = frozenset({"margin", "difference", "difference_since", "look"})
 
 
 @dataclass(frozen=True)
@@ -173,6 +173,37 @@ class ClusteredDisparity(Disparity):
 
 
 @dataclass(frozen=True)
+class NumberLook:
+    """What slices in an order show of a difference at the last of them, however often they were looked at.
+
+    Parameters
+    ----------
+    evidence, most_evidence : float
+        E, 1 on average in fair worlds, whenever one stops; and the largest so far, by which the p-value goes.
+    evidence_alike : float
+        Against equal means in each slice; the same as `evidence` unless slices may differ.
+    since : str
+        The slice from which on the evidence is largest.
+    value_since, reference_value_since, difference_since : float
+        Of the slices from `since` on, with the same weights for both groups.
+    may_differ : bool
+        Whether the evidence is beyond the scatter of slices.
+    p_alike : float
+        Of "the difference is the same in all slices".
+    """
+
+    evidence: float
+    most_evidence: float
+    evidence_alike: float
+    since: str
+    value_since: float
+    reference_value_since: float
+    difference_since: float
+    may_differ: bool
+    p_alike: float
+
+
+@dataclass(frozen=True)
 class NumberComparison(Pair):
     """One measure of the numbers of a group against its reference.
 
@@ -198,6 +229,8 @@ class NumberComparison(Pair):
     rows_needed : float
         About how many rows of both groups would decide; NaN where it is decided, or no number would.
     deciding : bool
+    look : NumberLook or None
+        Of all slices together, where these are looks at a stream: value, limits and p hold at all looks then.
     """
 
     metric: str
@@ -213,6 +246,7 @@ class NumberComparison(Pair):
     reason: Reason
     rows_needed: float
     deciding: bool
+    look: NumberLook | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from fairbench_cli.audit.compare.number_trends import (
     judge_whole,
 )
 from fairbench_cli.audit.compare.numbers import NumberSlice
-from fairbench_cli.audit.compare.report import Interval, NumberComparison, Place, Report
+from fairbench_cli.audit.compare.report import Interval, NumberComparison, NumberLook, Place, Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.config import JUDGED, fields_used_by
 from fairbench_cli.audit.parts import formatting
@@ -36,6 +36,7 @@ from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document.model import SYMBOLS, UNTESTED, VERDICTS, Section, TableCell, TextTable, Verdict
+from fairbench_cli.measures.month_effects import FEWEST_ALIKE
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 
 KEY = "number_slices"
@@ -132,12 +133,28 @@ def _describe_looks(slices: NumberSlices, report: Report) -> str:
     if not slices.is_stream:
         verdict = combine_verdicts(row.verdict for row in report.judged)
         return f"The last, {slices.last_slice}, by which a gate goes, {_verdict_text(verdict)}."
-    n_looks = len(slices.names)
-    return (
-        f"The verdict is of all rows so far and may be read after every {name}: at this look, number "
-        f"{n_looks}, it goes by {100 * slices.confidence:.4g} % intervals, so that all looks together make "
-        f"at most {level} false alarms."
+    sentence = (
+        f"The verdict is as if looked at after each {name}: at most {level} false alarms, however many there "
+        "are"
     )
+    if slices.trends:
+        sentence += " (the trend is of this look alone, and not in them)"
+    looks = [row.look for part in slices.together for row in part.comparisons if row.deciding and row.look]
+    return " ".join([f"{sentence}.", *_describe_effects(looks, len(slices.names), report)])
+
+
+def _describe_effects(looks: Sequence[NumberLook], n_slices: int, report: Report) -> Iterator[str]:
+    """Yield what is taken for the slices' own effects on a gap."""
+    if not looks:
+        return
+    name = report.config.slice_name
+    p_text = formatting.p_value(min(look.p_alike for look in looks))
+    if not any(look.may_differ for look in looks):
+        yield f"It takes each {name} to have no effect of its own (p of that {p_text})."
+    elif n_slices <= FEWEST_ALIKE and not report.config.months:
+        yield f"Before the seventh {name} evidence is of what goes beyond the scatter of gaps."
+    else:
+        yield f"Evidence is of what goes beyond the scatter of each {name}'s gap (p of one gap {p_text})."
 
 
 def _verdict_text(verdict: Verdict) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from fairbench_cli.audit.compare.numbers import (
     NumberGroup,
@@ -12,12 +12,20 @@ from fairbench_cli.audit.compare.numbers import (
     estimate_slice,
 )
 from fairbench_cli.audit.compare.references import common_references, without_excluded_groups
-from fairbench_cli.audit.compare.report import UNDEFINED, Interval, NumberComparison, Place, Report
+from fairbench_cli.audit.compare.report import (
+    UNDEFINED,
+    Interval,
+    NumberComparison,
+    NumberLook,
+    Place,
+    Report,
+)
 from fairbench_cli.audit.compare.streams import are_stream
 from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.findings import format_verdict
+from fairbench_cli.audit.parts.looks import format_evidence
 from fairbench_cli.audit.parts.part import BY_ESTIMATE, SHORT, Part, Row, View
 from fairbench_cli.audit.parts.rates import LOOKS
 from fairbench_cli.audit.scan.numbers import read_numbers
@@ -179,9 +187,14 @@ def number_group_rows(slices: Sequence[NumberSlice], _: Report) -> Iterable[Row]
 
 def number_comparison_rows(slices: Sequence[NumberSlice], _: Report) -> Iterable[Row]:
     """Yield each comparison; an interval takes three columns."""
+    has_looks = any(row.look for numbers in slices for row in numbers.comparisons)
     for numbers in slices:
         for row in numbers.comparisons:
-            yield formatting.flatten(row) | {"verdict": row.verdict or ""}
+            cells = formatting.flatten(row, "look") | {"verdict": row.verdict or ""}
+            if has_looks:
+                looks = vars(row.look) if row.look else {}
+                cells |= {field.name: looks.get(field.name, "") for field in fields(NumberLook)}
+            yield cells
 
 
 # -- pictures
@@ -340,7 +353,18 @@ def comparison_table(title: str, numbers: NumberSlice, view: View) -> TextTable:
         ),
         "verdict": verdict_cell,
     }
+    if any(row.look for row in rows):
+        columns["since"] = lambda row: _since_cell(row, numbers.digits)
     return view.table(title, columns, rows)
+
+
+def _since_cell(row: NumberComparison, digits: int) -> TableCell:
+    """Return the difference since the slice from which the evidence is largest, which stands beside it."""
+    if row.look is None:
+        return TableCell("")
+    gap = format_measure(row.metric, row.look.difference_since, digits)
+    evidence = format_evidence(row.look.most_evidence)
+    return TableCell(gap, f"since {row.look.since}, evidence {evidence}", row.look.difference_since)
 
 
 def verdict_cell(row: NumberComparison) -> TableCell:

@@ -1,13 +1,15 @@
 """An audit of numbers in words: the largest difference of each attribute, the margin, what is not decided."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from fairbench_cli.audit.compare.numbers import NumberSlice
-from fairbench_cli.audit.compare.report import NumberComparison, Report
+from fairbench_cli.audit.compare.report import Interval, NumberComparison, NumberLook, Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.parts import formatting, parts_of
 from fairbench_cli.audit.parts.findings import format_verdict
+from fairbench_cli.audit.parts.looks import format_evidence
 from fairbench_cli.audit.parts.number_trends import KEY as SLICES_KEY
 from fairbench_cli.audit.parts.numbers import (
     ERRORS,
@@ -26,6 +28,7 @@ from fairbench_cli.document.model import VERDICTS
 from fairbench_cli.measures.power import round_up_count
 
 MORE = "more"
+ALARM = 20.0  # evidence that one comparison fails by, at a level of 5 %
 
 
 def number_headline(report: Report) -> Headline:
@@ -102,16 +105,50 @@ def _describe_slice(numbers: NumberSlice, rows: Sequence[NumberComparison], repo
 
 
 def describe_number(row: NumberComparison, numbers: NumberSlice) -> str:
-    """Return a comparison in words, with its verdict."""
-    if row.metric == MORE:
-        clause = _describe_more(row, numbers)
-    elif row.metric in ERRORS:
-        clause = _describe_error(row, numbers)
-    else:
-        clause = _describe_mean(row, numbers)
+    """Return a comparison in words, with its verdict; of a stream that fails since when it differs."""
+    since = ""
+    began_late = row.look is not None and row.look.difference_since != row.difference.value
+    if row.look is not None and row.verdict == "fail" and began_late:
+        since = row.look.since
+        row = _since_then(row, row.look)
+    clause = _describe_comparison(row, numbers)
+    if since:
+        clause = f"Since {since} {clause[0].lower()}{clause[1:]}"
     verdict = format_verdict(row.verdict or "undecided", clearly=row.shown_outside)
-    remarks = filter(None, (formatting.REASONS[row.reason], _describe_limit(row, numbers)))
+    remarks = filter(None, (*_describe_evidence(row), _describe_limit(row, numbers)))
     return f"{clause}: {verdict} ({'; '.join(remarks)})."
+
+
+def _since_then(row: NumberComparison, look: NumberLook) -> NumberComparison:
+    """Return a comparison of the slices since the evidence is largest, which has no limits."""
+    value, reference_value = look.value_since, look.reference_value_since
+    ratio = row.ratio
+    if not math.isnan(ratio.value):
+        ratio = replace(ratio, value=value / reference_value)
+    difference = Interval(look.difference_since, math.nan, math.nan)
+    return replace(row, value=value, reference_value=reference_value, difference=difference, ratio=ratio)
+
+
+def _describe_evidence(row: NumberComparison) -> Iterator[str]:
+    """Yield why a comparison is not decided, and the evidence of slices in an order."""
+    if row.look is None:
+        yield formatting.REASONS[row.reason]
+        return
+    alike, evidence = (format_evidence(e) for e in (row.look.evidence_alike, row.look.most_evidence))
+    if row.reason == "chance" and row.look.evidence_alike > ALARM > row.look.most_evidence:
+        yield f"in some slices they differ, evidence {alike}; on average over slices it is {evidence}"
+    else:
+        yield formatting.REASONS[row.reason]
+        yield f"evidence {evidence}"
+
+
+def _describe_comparison(row: NumberComparison, numbers: NumberSlice) -> str:
+    """Return a comparison in words."""
+    if row.metric == MORE:
+        return _describe_more(row, numbers)
+    if row.metric in ERRORS:
+        return _describe_error(row, numbers)
+    return _describe_mean(row, numbers)
 
 
 def _describe_limit(row: NumberComparison, numbers: NumberSlice) -> str:

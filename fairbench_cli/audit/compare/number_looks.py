@@ -1,0 +1,137 @@
+"""Numbers of slices in an order, such as months, judged so that one may look after each (`number_evidence`).
+
+A difference of means fails where the evidence, after Holm, says that it is not 0, and since the slice from
+which the evidence is largest it is beyond the margin: a long fair past does not hide what came after it. It
+passes where the limits that hold at all looks are within the margin.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from fairbench_cli.audit.compare.number_estimates import NumbersOfGroups
+from fairbench_cli.audit.compare.numbers import StatedMargin, VariableEstimates, margin_of
+from fairbench_cli.audit.compare.report import Interval, NumberLook
+from fairbench_cli.audit.compare.streams import MOST_LOG_EVIDENCE
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.scan.readings import Ints
+from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.moments import Moments
+
+
+@dataclass(frozen=True, eq=False)
+class SlicedNumbers:
+    """The rows of an attribute over slices.
+
+    Parameters
+    ----------
+    numbers : NumbersOfGroups
+        Of all slices together.
+    codes : int array, shape (cells,)
+        The place of each cell's slice.
+    names : sequence of str
+    """
+
+    numbers: NumbersOfGroups
+    codes: Ints
+    names: Sequence[str]
+
+    @property
+    def _n_cells(self) -> int:
+        return self.numbers.n_groups * len(self.names)
+
+    def moments(self, name: str) -> Moments:
+        """Return the moments of a variable, shape (groups, slices)."""
+        numbers = self.numbers
+        cells = numbers.cells.group * len(self.names) + self.codes
+        flat = numbers.sum_powers(numbers.variables[name], cells, self._n_cells)
+        shape = (numbers.n_groups, len(self.names))
+        return Moments(flat.rows.reshape(shape), flat.sums.reshape(-1, *shape), flat.shift)
+
+    @cached_property
+    def _order(self) -> tuple[Ints, Ints]:
+        """The places of cells by group and slice, and where each of these ends."""
+        cells = self.numbers.cells.group * len(self.names) + self.codes
+        ends = np.cumsum(np.bincount(cells, minlength=self._n_cells))
+        return np.argsort(cells, kind="stable"), ends[:-1]
+
+    def values(self, name: str) -> list[Floats]:
+        """Return the values of each row of a variable, by group and then slice."""
+        order, ends = self._order
+        values = np.split(self.numbers.variables[name][order], ends)
+        counts = np.split(self.numbers.cells.rows[order].astype(np.int64), ends)
+        return [np.repeat(of_cell, rows) for of_cell, rows in zip(values, counts, strict=True)]
+
+
+def look_at_slices(
+    variable: VariableEstimates, slices: SlicedNumbers, stated: StatedMargin, config: AuditConfig
+) -> VariableEstimates:
+    """Return the estimates of a mean in each group by evidence of all slices, in the place of a test."""
+    from fairbench_cli.measures.number_evidence import (
+        EQUAL,
+        look_at_means,
+        margin_edges,
+        split_log_likelihoods,
+        sum_since,
+    )
+
+    numbers = slices.numbers
+    name = variable.metric
+    margin = margin_of(name, stated, config)
+    moments = slices.moments(name)
+    values = None
+    if not numbers.cells.is_weighted:
+        values = slices.values(name)
+    arrays = {}
+    for field in (
+        "value",
+        "reference_value",
+        "difference",
+        "ratio",
+        "p",
+        "is_beyond",
+        "is_within",
+        "is_outside",
+    ):
+        arrays[field] = getattr(variable, field).copy()
+    looks: list[NumberLook | None] = [None] * numbers.n_groups
+    n_slices = len(slices.names)
+    for g in np.flatnonzero(numbers.are_compared(config)).tolist():
+        reference_groups = numbers.reference_groups(g)
+        edges = margin_edges(margin, numbers.of_reference(numbers.moments[name])[g])
+        likelihoods = None
+        if values is not None:
+            by_month = []
+            for month in range(n_slices):
+                theirs = [values[group * n_slices + month] for group in reference_groups]
+                mine = values[g * n_slices + month]
+                by_month.append(
+                    split_log_likelihoods(mine, np.concatenate(theirs), month + 1, (EQUAL, *edges))
+                )
+            likelihoods = np.stack(by_month, axis=1)
+        since = sum_since(moments[g], moments[np.array(reference_groups)].merge(-2))
+        look = look_at_means(since, likelihoods, edges, config.alpha, config.months)
+        arrays["value"][g], arrays["reference_value"][g] = look.means
+        arrays["difference"][g] = Interval(*look.difference)
+        if not math.isnan(variable.ratio[g].value):
+            arrays["ratio"][g] = Interval(*look.ratio)
+        for field in ("p", "is_beyond", "is_within", "is_outside"):
+            arrays[field][g] = getattr(look, field)
+        evidence, most, alike = (math.exp(min(log_e, MOST_LOG_EVIDENCE)) for log_e in look.log_evidence)
+        value_since, reference_since = look.means_since
+        looks[g] = NumberLook(
+            evidence,
+            most,
+            alike,
+            slices.names[look.start],
+            value_since,
+            reference_since,
+            value_since - reference_since,
+            look.may_differ,
+            look.p_alike,
+        )
+    unknown = np.full(numbers.n_groups, np.nan)  # how many rows would decide: it depends on when a gap begins
+    return replace(variable, **arrays, rows_needed=unknown, looks=tuple(looks))
