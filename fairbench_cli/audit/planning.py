@@ -1,4 +1,4 @@
-"""What an audit of so many rows can show, before there are decisions: ratios, rows, a curve.
+"""What an audit of so many rows can show, before there are decisions: ratios, and rows.
 
 The rule is that of the audit, with Holm's first step over all comparisons (`measures.power`).
 """
@@ -30,7 +30,6 @@ from fairbench_cli.audit.written_plan import (
     chance_cell,
     columns_of_needed,
     format_rounded,
-    rows_cell,
 )
 from fairbench_cli.base.errors import (
     Flag,
@@ -39,10 +38,8 @@ from fairbench_cli.base.errors import (
     user_error,
 )
 from fairbench_cli.base.safe_text import format_count
-from fairbench_cli.document import charts
 from fairbench_cli.document.model import (
     Answer,
-    Chart,
     Document,
     Section,
     Statement,
@@ -57,7 +54,6 @@ from fairbench_cli.measures.power import MOST_ROWS, Criterion, TwoGroups, rows_n
 if TYPE_CHECKING:
     from fairbench_cli.audit.scan.source import Frame
 
-FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # times the rows, along a curve
 DIGITS = 12  # of a difference: more are rounding
 MOST_STATEMENTS = 6  # comparisons in the answer
 MOST_RATIOS = 2  # comparisons of which a short answer has all ratios
@@ -69,14 +65,12 @@ SIZES = "group sizes"  # in messages, instead of a file
 
 @dataclass(frozen=True)
 class ShownRatios(PlannedPair):
-    """What the rows at hand, or so many times as many, can show.
+    """What the rows at hand can show.
 
     Parameters
     ----------
     rate : float
         Of the reference.
-    times : float
-        How many times the rows at hand.
     fails_below, fails_above : float
         The largest ratio below 1 and the smallest above that fail with the power asked for; NaN: none does.
     passes_from, passes_to : float
@@ -86,7 +80,6 @@ class ShownRatios(PlannedPair):
     """
 
     rate: float
-    times: float
     fails_below: float
     fails_above: float
     passes_from: float
@@ -125,11 +118,7 @@ class NeededRows(PlannedPair):
 class AuditPlan(WrittenPlan):
     """A plan of an audit of rates; `source` is the file, or `SIZES`."""
 
-    kinds: ClassVar[Mapping[str, type]] = {
-        "shown": ShownRatios,
-        "needed": NeededRows,
-        "curve": ShownRatios,
-    }
+    kinds: ClassVar[Mapping[str, type]] = {"shown": ShownRatios, "needed": NeededRows}
     first_table: ClassVar[str] = "shown"
 
     @property
@@ -162,19 +151,8 @@ class AuditPlan(WrittenPlan):
     def shown(self) -> tuple[ShownRatios, ...]:
         """What the rows at hand can show."""
         return tuple(
-            _detectable_ratios(pair, rate, 1.0, self)
-            for pair, rate in product(self.compared, self.config.rate)
+            _detectable_ratios(pair, rate, self) for pair, rate in product(self.compared, self.config.rate)
         )
-
-    @cached_property
-    def curve(self) -> tuple[ShownRatios, ...]:
-        """What several times the rows at hand can show."""
-        designs = zip(product(self.compared, self.config.rate), self.shown, strict=True)
-        points: list[ShownRatios] = []
-        for (pair, rate), at_hand in designs:
-            for times in FACTORS:
-                points.append(at_hand if times == 1 else _detectable_ratios(pair, rate, times, self))
-        return tuple(points)
 
     @cached_property
     def needed(self) -> tuple[NeededRows, ...]:
@@ -183,7 +161,7 @@ class AuditPlan(WrittenPlan):
         return tuple(row for row in rows if row is not None)
 
     def describe(self, *, everything: bool = True) -> Document:
-        """Return it as a page: what the rows show, the rows it takes, a curve for each comparison.
+        """Return it as a page: what the rows show, and the rows it takes.
 
         Without `everything` it has the answer and the rows it takes for the rate that the answer is of.
         """
@@ -345,16 +323,15 @@ def _pair_groups(group_counts: Slice, config: PlanConfig) -> Iterator[PlannedPai
             yield PlannedPair(group_counts.attribute, group_counts.counts.groups[g], reference, *counted)
 
 
-def _detectable_ratios(pair: PlannedPair, rate: float, times: float, plan: AuditPlan) -> ShownRatios:
-    n, m = (max(1, round(times * rows)) for rows in (pair.rows, pair.reference_rows))
-    design = TwoGroups(n, m, rate, plan.criterion)
+def _detectable_ratios(pair: PlannedPair, rate: float, plan: AuditPlan) -> ShownRatios:
+    design = TwoGroups(pair.rows, pair.reference_rows, rate, plan.criterion)
     power = plan.config.power
     equal = design.chances(1.0)
     limits = [*design.detectable_ratios(power), *design.passing_ratios(power)]
     if plan.margin is not None:
         limits = [rate * ratio - rate for ratio in limits]
     return ShownRatios(
-        *(pair.attribute, pair.group, pair.reference, n, m, rate, times),
+        *(pair.attribute, pair.group, pair.reference, pair.rows, pair.reference_rows, rate),
         *(*limits, float(equal.passes), float(equal.fails)),
     )
 
@@ -415,11 +392,6 @@ def _describe_plan(plan: AuditPlan, *, everything: bool) -> Document:
             "Rows that it takes",
             tables=(_table_of_needed(plan.needed, plan, View()),),
             notes=_notes_on_rows(plan),
-        ),
-        Section(
-            "With fewer or more rows",
-            charts=tuple(_draw_chart(pair, plan) for pair in plan.compared),
-            tables=(_table_of_curve(plan),),
         ),
     )
     title = "Plan of an audit" + ("" if plan.source == SIZES else f" of {plan.source}")
@@ -550,73 +522,3 @@ def _notes_on_rows(plan: AuditPlan) -> tuple[str, ...]:
         "as large to each other as here. chance: how likely the verdict is with these.",
         *((left_out,) if len(plan.needed) < n_asked else ()),
     )
-
-
-def _table_of_curve(plan: AuditPlan) -> TextTable:
-    """Return the largest ratio below 1 that fails, by how many rows there are."""
-    rates = plan.config.rate
-    curve_row = {(row.attribute, row.group, row.times, row.rate): row for row in plan.curve}
-    rows = [row for row in plan.curve if row.rate == rates[0]]
-
-    def ratio(row: ShownRatios, rate: float) -> TableCell:
-        value = curve_row[row.attribute, row.group, row.times, rate].fails_below
-        return _gap_cell(value, plan)
-
-    columns: Columns = {
-        "comparison": lambda row: TableCell(str(row)),
-        "rows": lambda row: rows_cell(row.rows),
-        "of the reference": lambda row: rows_cell(row.reference_rows),
-    }
-    columns |= {
-        f"rate {rate:g}": lambda row, rate=rate: ratio(row, rate)  # type: ignore[misc]
-        for rate in rates
-    }
-    curve = "The smallest difference below 0 that fails, in points"
-    if plan.margin is None:
-        curve = "The largest ratio below 1 that fails"
-    return table_of(f"{curve}, by the rate of the reference", columns, rows)
-
-
-def _draw_chart(pair: PlannedPair, plan: AuditPlan) -> Chart:
-    """Draw the largest ratio that fails along the rows of both groups, a line a rate."""
-    both_rows = pair.rows + pair.reference_rows
-    x = charts.Axis(FACTORS[0] * both_rows, FACTORS[-1] * both_rows, charts.LEFT, log=True)
-    y = charts.Axis(0.0, 1.0, charts.PLOT, 8.0)
-    limit_value = plan.criterion.tau
-    if plan.margin is not None:
-        limit_value = -plan.margin
-        failing = [row.fails_below for row in plan.curve if not math.isnan(row.fails_below)]
-        y = charts.Axis(1.05 * min([*failing, limit_value]), 0.0, charts.PLOT, 8.0)
-    lines = []
-    for rate in plan.config.rate:
-        points = [
-            (
-                row.times * both_rows,
-                row.fails_below,
-                f"{row.rows_text}: {_gap_cell(row.fails_below, plan).text} and less",
-            )
-            for row in plan.curve
-            if row.rate == rate and str(row) == str(pair) and not math.isnan(row.fails_below)
-        ]
-        lines.append(charts.ChartLine(f"rate of the reference {rate:g}", points))
-    tau_height = y.position(limit_value)
-    limit = charts.stroke(
-        "here",
-        f"M{charts.format_numbers(x.start, tau_height)}H{charts.format_numbers(x.end)}",
-        "τ" if plan.margin is None else "margin",
-        dashes="3 2",
-    )
-    hand = charts.stroke(
-        "here",
-        f"M{charts.format_numbers(x.position(both_rows), y.start)}V{charts.format_numbers(y.end)}",
-        "rows at hand",
-    )
-    gap = "the largest ratio" if plan.margin is None else "the smallest difference below 0"
-    title = f"{pair.group} against {pair.reference}: {gap} that fails"
-    svg = charts.plot_lines(
-        f"{title}; the numbers are in the table",
-        *(x, y, lines, "rows of both groups"),
-        "dashed: the limit; upright: the rows at hand",
-        limit + hand,
-    )
-    return Chart(title, svg, pair.attribute)

@@ -88,9 +88,9 @@ class WrittenPlan:
         return list(formatting.flat_columns(self.kinds[table]))
 
     def to_pandas(self, table: str = "") -> "pd.DataFrame":
-        """Return one of its tables: "shown" (what the rows can show), "needed" (the rows it takes), or more.
+        """Return one of its tables: "shown" (what the rows can show), "needed" (the rows it takes).
 
-        Of rates also "curve". Without a name it is "shown", of numbers "needed".
+        Without a name it is "shown", of numbers "needed".
         """
         import pandas as pd
 
