@@ -9,17 +9,13 @@ from typing import Any, Literal
 import numpy as np
 
 from fairbench_cli.audit.compare.report import Interval
-from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.parts.explanations import Explanation, stratify, to_counts
-from fairbench_cli.audit.scan.roles import MOST_CODES
-from fairbench_cli.audit.scan.strata import MOST_STRATA
-from fairbench_cli.base.errors import UserError, suggest, user_error
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.checks.check import CardCheck, check_rows
 from fairbench_cli.data.checks.groups import Side, UnknownOutcomes, count_unknown_outcomes
 from fairbench_cli.data.checks.rows import read_raw_rows
 from fairbench_cli.data.croissant import named_columns, to_croissant
-from fairbench_cli.data.load import Dataset, load
+from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import (
     LocatedFiles,
     find_card_and_folders,
@@ -27,10 +23,10 @@ from fairbench_cli.data.locate import (
     has_network,
     locate_files,
 )
-from fairbench_cli.data.table import Codes, Column, Floats, Rows, Table
+from fairbench_cli.data.table import Codes, Column, Floats, Rows
 from fairbench_cli.measures.counts import divide
 from fairbench_cli.measures.groups import CROSS
-from fairbench_cli.measures.rows import RANGES, cross_columns, cut_into_ranges
+from fairbench_cli.measures.rows import cross_columns
 from fairbench_cli.measures.score_test import difference_interval, wilson_interval
 from fairbench_cli.network.files import Meta, open_network
 from fairbench_cli.network.model import BayesNet
@@ -83,8 +79,6 @@ class Datasheet:
         Of all that are no joint ones, those with rows, the largest first; none of a single attribute.
     unknown : tuple of UnknownOutcomes
         Of each attribute, what unknown outcomes may hide.
-    explanations : tuple of Explanation
-        Of the gap by each attribute, as the audit explains it, with a part for each column asked for.
     checked : Checked
         What checks found in the files, missing cells too; of a network or a card alone nothing.
     sha256 : dict of str to str
@@ -101,13 +95,12 @@ class Datasheet:
     attributes: tuple[AttributeRates, ...] = ()
     intersections: tuple[GroupRate, ...] = ()
     unknown: tuple[UnknownOutcomes, ...] = ()
-    explanations: tuple[Explanation, ...] = ()
     checked: CardCheck = field(default_factory=CardCheck)
     sha256: dict[str, str] = field(default_factory=dict)
     network: Meta | None = None
 
 
-def datasheet(name: str, data_dir: Path | None = None, explain: Sequence[str] = ()) -> Datasheet:
+def datasheet(name: str, data_dir: Path | None = None) -> Datasheet:
     """Return the data sheet of a data set: of its files; where they are not here, of its network.
 
     Parameters
@@ -116,21 +109,15 @@ def datasheet(name: str, data_dir: Path | None = None, explain: Sequence[str] = 
         Of a shipped data set, or the path of a card.
     data_dir : Path, optional
         Where its files are.
-    explain : sequence of str
-        Columns that may explain the gaps, each alone, or crossed: "education,hours".
 
     Raises
     ------
     UserError
-        When there is no such card, or a file is damaged; when there is nothing to explain a gap by.
+        When there is no such card, or a file is damaged.
     """
     card, files, network = _opened(name, data_dir)
     if files is not None:
-        return _of_files(card, files, explain, None if network is None else network[1])
-    if explain:
-        problem = f"the files of {card.name} are not here, and nothing else explains a gap"
-        fix = f"run `fairbench data fetch {card.reference}`, or name their folder with --data-dir"
-        raise user_error(problem, fix, "--explain")
+        return _of_files(card, files, None if network is None else network[1])
     if network is not None:
         return _of_network(card, *network)
     n_rows = card.expected.rows if card.expected else 0
@@ -176,7 +163,7 @@ def _of_network(card: Card, net: BayesNet, meta: Meta) -> Datasheet:
     return Datasheet(card, "network", rows, net.columns, *rates, network=meta)
 
 
-def _of_files(card: Card, files: LocatedFiles, explain: Sequence[str], network: Meta | None) -> Datasheet:
+def _of_files(card: Card, files: LocatedFiles, network: Meta | None) -> Datasheet:
     rows = read_raw_rows(card, files)
     dataset = rows.dataset
     assert dataset is not None  # noqa: S101 - only tables without a card have none
@@ -188,13 +175,6 @@ def _of_files(card: Card, files: LocatedFiles, explain: Sequence[str], network: 
         [np.bincount(row_cells, y == side, len(cells)).astype(np.float64) for side in (0, 1)], -1
     )
     everybody, attributes, intersections = _rates(card, table.columns, names, cells, counts, measured=True)
-    strata = []
-    for text in explain:
-        column_names = [name.strip() for name in text.split(",")]
-        strata.append(_strata(card, table, column_names))
-    explanations = []
-    if strata:
-        explanations = [_explained(dataset, rates, strata) for rates in attributes]
     return Datasheet(
         card,
         "files",
@@ -204,7 +184,6 @@ def _of_files(card: Card, files: LocatedFiles, explain: Sequence[str], network: 
         attributes,
         intersections,
         unknown=count_unknown_outcomes(card, files),
-        explanations=tuple(explanations),
         checked=check_rows(rows),
         sha256=files.sha256,
         network=network,
@@ -321,52 +300,3 @@ def _group_names(card: Card, attribute: str, levels: dict[str, tuple[str, ...]])
     if max(len(roles.deprived), len(roles.favoured)) <= MOST_NAMED:
         return (", ".join(roles.deprived), ", ".join(roles.favoured))
     return ("the deprived", "the favoured")
-
-
-Strata = tuple[Sequence[str], tuple[str, ...], Rows]
-"""By which columns strata are, what each is called, and that of each row."""
-
-
-def _strata(card: Card, table: Table, column_names: Sequence[str]) -> Strata:
-    """Return the strata of some columns crossed; a quantity is cut into ranges, as in an audit."""
-    columns: list[Codes | Rows] = []
-    levels = []
-    for name in column_names:
-        if name not in table.names:
-            raise user_error(f'{card.name} has no column "{name}"', suggest(name, table.names), "--explain")
-        if name == card.label.column:
-            raise user_error(f'"{name}" is the label', "explain by another column", "--explain")
-        column = table.column(name)
-        columns.append(table[name])
-        levels.append(column.levels)
-        if column.kind == "number" and len(column.levels) > MOST_CODES:
-            columns[-1], tops = cut_into_ranges(np.asarray(column.values)[table[name]], RANGES)
-            levels[-1] = tuple(f"up to {top:g}" for top in tops)
-    cells, row_strata = _crossed(columns)
-    if len(cells) > MOST_STRATA:
-        problem = f"{CROSS.join(column_names)} makes {len(cells)} strata"
-        raise user_error(problem, f"cross fewer columns; at most {MOST_STRATA} are compared", "--explain")
-    names = (
-        CROSS.join(column_levels[i] for i, column_levels in zip(cell, levels, strict=True)) for cell in cells
-    )
-    return column_names, tuple(names), row_strata
-
-
-def _explained(dataset: Dataset, rates: AttributeRates, strata: Sequence[Strata]) -> Explanation:
-    """Return the explanation of a gap by strata, as in the audit; the attribute itself explains nothing."""
-    rows = dataset.sample(rates.attribute)
-    columns_explained = []
-    for columns, names, row_strata in strata:
-        if not set(columns) & set(rows.protected):
-            n = np.bincount(4 * row_strata + 2 * rows.s + rows.y, minlength=4 * len(names))
-            decisions = to_counts(n.reshape(-1, 2, 2).astype(np.float64))
-            columns_explained.append(stratify(CROSS.join(columns), names, decisions, 1.0, AuditConfig()))
-    return Explanation(
-        rates.attribute,
-        rates.deprived.group,
-        rates.favoured.group,
-        int(rates.deprived.rows),
-        int(rates.favoured.rows),
-        rates.gap,
-        tuple(columns_explained),
-    )

@@ -7,9 +7,7 @@ from typing import Any, get_args
 
 from fairbench_cli.api.datasheet import AttributeRates, Datasheet, GroupRate, gap_of
 from fairbench_cli.audit.compare.report import Interval
-from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.explanations import explanation_section
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.tables import json_text
 from fairbench_cli.base.grouping import group_by
@@ -188,13 +186,6 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
         yield Section("Outcomes by intersection", tables=(crossed,), fine=fine)
     if sheet.unknown:
         yield Section("Unknown outcomes", sections=tuple(_unknown(sheet)))
-    if sheet.explanations:
-        clause = f"have {sheet.card.outcome}"
-        config = AuditConfig()
-        sections = (
-            explanation_section(explanation, config, view, clause) for explanation in sheet.explanations
-        )
-        yield Section("What explains the gaps", sections=tuple(sections))
     if sheet.checked.missing:
         yield Section("Missing values by group", tables=(_missing_table(sheet.checked.missing, view),))
     if sheet.network is not None and sheet.network.stand_in is not None:
@@ -413,7 +404,7 @@ def as_json(sheet: Datasheet) -> str:
     if sheet.network and sheet.network.stand_in:
         stand_in = sheet.network.stand_in.model_dump(mode="json")
     sheet_json: dict[str, Any] = {
-        "format": "fairbench-datasheet/1",
+        "format": "fairbench-datasheet/2",
         **card.model_dump(mode="json", include=prose),
         "from": sheet.origin,
         "rows": sheet.rows,
@@ -425,7 +416,6 @@ def as_json(sheet: Datasheet) -> str:
         "attributes": sheet.attributes,
         "intersections": sheet.intersections,
         "unknown": sheet.unknown,
-        "explanations": sheet.explanations,
         "missing": checked.missing,
         "known": [
             {"trap": trap.model_dump(), "found": _findings_json(findings)}

@@ -59,14 +59,6 @@ def list_cards(data_dir: DataDir = None) -> None:
 @app.command()
 def show(
     name: Name,
-    explain: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Columns that may explain the gaps, crossed where commas join them; repeat it: --explain "
-            "education --explain education,hours_per_week",
-            show_default=False,
-        ),
-    ] = None,
     format_: Annotated[
         str | None,
         typer.Option(
@@ -101,13 +93,11 @@ def show(
     choices = ("console", *FORMATS, "croissant")
     if kind not in choices:
         raise user_error(f"no format is called {format_value(kind)}", suggest(kind, choices), "--format")
-    if kind == "croissant" and explain:
-        raise user_error("Croissant has no place for it", "leave one of the two out", "--explain")
     with Activity(f"reading {name}"):
         if kind == "croissant":
             text = json_text(croissant_of(name, data_dir))
         else:
-            sheet = datasheet(name, data_dir, explain or ())
+            sheet = datasheet(name, data_dir)
             text = ""
             if kind != "console":
                 text = FORMATS[kind](sheet)

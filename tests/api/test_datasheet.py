@@ -122,38 +122,18 @@ def test_many_attributes_cross_to_the_groups_that_occur(tmp_path):
     assert all(rows[name] == wide[name].value_counts().to_dict() for name in names)
 
 
-def test_gaps_are_explained_as_the_audit_explains_them(tmp_path):
-    path, frame = invented(tmp_path)
-    found = datasheet(path, explain=["job", "job, race", "pay"]).explanations
-    rows = frame.drop(columns="copy").assign(got=(frame["got"] == "yes").astype(int))
-    audited = fb.audit(
-        rows, score="got", attributes=["sex"], ref={"sex": "m"}, explain=["job", "job,race", "pay"], draws=0
-    )
-    (other,) = audited.report.found["explanations"]
-    assert [part.by for part in found[0].parts] == ["job", "job × race", "pay"]
-    for mine, theirs in zip(found[0].parts, other.parts, strict=False):
-        for key in ("explained", "unexplained"):
-            one, two = getattr(mine, key), getattr(theirs, key)
-            assert (one.value, one.low, one.high) == pytest.approx((two.value, two.low, two.high), abs=1e-12)
-        assert (mine.cmh_p, mine.compared) == pytest.approx((theirs.cmh_p, theirs.compared))
-        assert len(mine.strata) == len(theirs.strata)
-    assert found[0].difference == datasheet(path).attributes[0].gap
-    # Within a race all have one race: nothing is left to compare by it.
-    assert [part.by for part in found[1].parts] == ["job", "pay"]
-
-
 @pytest.mark.gate
 def test_every_format_says_the_same_and_lets_nothing_through(tmp_path, say):
     path, _ = invented(tmp_path)
-    sheet = datasheet(path, explain=["job"])
+    sheet = datasheet(path)
     for name in ("html", "markdown", "json"):
         text = FORMATS[name](sheet)
-        assert text == FORMATS[name](datasheet(path, explain=["job"]))
+        assert text == FORMATS[name](datasheet(path))
         for word in ("nobody", "It is good.", "They get less.", "it is the outcome", "women"):
             assert word in text, (name, word)
         assert name == "json" or not any(part in text for part in (EVIL, "<i>"))
         assert str(tmp_path) not in text
-        done = say("data", "show", path, "--explain", "job", "-f", name)
+        done = say("data", "show", path, "-f", name)
         assert (done.code, done.out) == (0, text)
     complete, _ = invented(tmp_path, source="https://example.org", citation="We (2020). Ours.")
     exported = json.loads(say("data", "show", complete, "-f", "croissant").out)
@@ -194,16 +174,12 @@ def test_unknown_outcomes_are_shown_under_each_reading(tmp_path):
 
 def test_mistakes(tmp_path, say):
     path, _ = invented(tmp_path)
-    two_lines(say("data", "show", path, "--explain", "jobs"), 'no column "jobs"', 'did you mean "job"')
-    two_lines(say("data", "show", path, "--explain", "got"), "is the label")
     two_lines(say("data", "show", path, "-f", "htm"), 'no format is called "htm"', "html")
     two_lines(say("data", "show", path, "-o", "page.pdf"), "page.pdf", ".md, .html, .json")
     two_lines(say("data", "show", path, "-o", "page.html", "-f", "console"), "no file")
-    two_lines(say("data", "show", path, "-f", "croissant", "--explain", "job"), "no place")
     done = say("data", "show", path, "-f", "croissant")
     assert (done.code, done.out, done.err.count("write ")) == (2, "", 2)  # no source, no citation
     (tmp_path / "invented.csv").unlink()
-    two_lines(say("data", "show", path, "--explain", "job"), "are not here", "--data-dir")
     damaged, _ = invented(tmp_path, files=[{"name": "invented.csv", "sha256": "0" * 64}])
     two_lines(say("data", "show", damaged), "sha256")
 
@@ -279,8 +255,7 @@ def test_a_page_of_a_network_says_what_the_network_says(without_files):
     assert read_card(find_card("compas")).citation.split()[0] in text
 
 
-def test_admissions_are_explained_by_department(say, data_folder):
-    """Bickel, Hammel & O'Connell (1975): fewer women of all, not fewer within departments."""
-    shown = " ".join(say("data", "show", "ucb-admissions", "--explain", "Dept").out.split())
+def test_admissions_of_all_are_on_the_page(say, data_folder):
+    """Bickel, Hammel & O'Connell (1975): fewer women of all."""
+    shown = " ".join(say("data", "show", "ucb-admissions").out.split())
     assert "30.4 % of women, 14.2 points [11.3, 17.0] less than of men (44.5 %)" in shown
-    assert "Simpson's paradox: women have Admit = Admitted less often of all" in shown
