@@ -75,7 +75,6 @@ class RunProgress:
         self._clock = estimate_of(prepared, self._kinds, jobs)
         self._left = to_do(prepared, self._kinds)
         self._total = self._left.total()
-        self._running: list[tuple[Kind, float]] = []  # since when, on the monotonic clock
         self._limit = prepared.config.limits.seconds
         self._done = 0
         self._failed = 0
@@ -120,9 +119,6 @@ class RunProgress:
         self._left[kind] -= 1
         if self._began is None:
             self._began = time.monotonic() - outcome.seconds
-        starts = [since for running, since in self._running if running == kind]
-        if starts:
-            self._running.remove((kind, min(starts)))
         self._show()
 
     def watch(self, running: Iterable[tuple[Task, float]]) -> None:
@@ -132,18 +128,17 @@ class RunProgress:
         """
         now = time.monotonic()
         running = list(running)
-        self._running = [(self._kinds[task.cell.key], now - seconds) for task, seconds in running]
-        if self._began is None:
-            self._began = min((since for _, since in self._running), default=None)
+        task, longest = max(running, key=lambda under_way: under_way[1], default=(None, 0.0))
+        if self._began is None and task is not None:
+            self._began = now - longest
         if self._began is not None:
-            self._clock.look(now - self._began, self._under_way(now))
+            self._clock.look(now - self._began, sum(seconds for _, seconds in running))
         self._bar.longest = ""
-        task, seconds = max(running, key=lambda under_way: under_way[1], default=(None, 0.0))
-        if task is not None and seconds > LONG:
+        if task is not None and longest > LONG:
             limit = ""
             if self._limit is not None:
                 limit = f" of {in_words(self._limit)}"
-            self._bar.longest = f"longest: {printable(_task_in_words(task))}: {in_words(seconds)}{limit}"
+            self._bar.longest = f"longest: {printable(_task_in_words(task))}: {in_words(longest)}{limit}"
         self._show()
 
     def _show(self) -> None:
@@ -165,19 +160,15 @@ class RunProgress:
 
     def _facts(self) -> str:
         """Return how many repeats failed, how many are done in a second, and how long the rest will take."""
-        now = time.monotonic()
         facts = []
         if self._failed:
             facts.append(f"{self._failed} failed")
         if self._done:
-            facts.append(f"{self._done / max(now - self._start, 1e-9):.1f}/s")
-        seconds = self._clock.left(self._left, self._under_way(now))
+            facts.append(f"{self._done / max(time.monotonic() - self._start, 1e-9):.1f}/s")
+        seconds = self._clock.left(self._left)
         if seconds is not None and ENOUGH * self._total <= self._done < self._total:
             facts.append(f"{in_words(seconds)} left")
         return ", ".join(facts)
-
-    def _under_way(self, now: float) -> list[tuple[Kind, float]]:
-        return [(kind, now - since) for kind, since in self._running]
 
 
 def _task_in_words(task: Task) -> str:

@@ -13,7 +13,6 @@ from conftest import write_config
 from fairbench_cli.cli import progress
 from fairbench_cli.cli.progress import RunProgress, estimate_of, kinds_of, to_do
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.running import time_left
 from fairbench_cli.experiment.running.run import TRIED_LAST, PreparedRun, prepare
 from fairbench_cli.experiment.running.worker import Task
 
@@ -158,14 +157,14 @@ def test_what_fails_in_this_run_is_not_tried_again_in_it(small):
 # -- progress
 
 
-def test_the_time_left_is_by_the_latest_repeats_of_a_kind(small):
+def test_the_time_left_is_by_the_repeats_of_a_kind(small):
     for repeat in range(4):
         record(small, 0, repeat, seconds=2.0)
     kinds = kinds_of(small.distinct)
     assert len(set(kinds.values())) == 3
     estimate, left = estimate_of(small, kinds, 2), to_do(small, kinds)
     assert estimate.left(left) == pytest.approx(20, rel=0.01)
-    for _ in range(time_left.LATEST):
+    for _ in range(5):
         estimate.note(kinds[small.distinct[0].key], 4.0)
     assert estimate.left(left) == pytest.approx(40, rel=0.01)
 
