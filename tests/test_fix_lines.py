@@ -561,7 +561,6 @@ SERVES = "its paste serves, or waits for a network"
 INSTALLED = "of a package that is installed here"
 OF_RUNS = "of a folder of results, which a run writes: tests of runs"
 NEVER_REACHED = {
-    "api/datasheet.py": FRAMES,
     "api/network.py": FRAMES,
     "api/run.py": FRAMES,
     "audit/scan/open.py _open_table": FRAMES,

@@ -222,10 +222,10 @@ def _listed_datasets() -> list[ListedName]:
             papers.setdefault(name, []).append(paper)
     listed = []
     for card in map(read_card, map(find_card, known_cards())):
-        used = papers.get(card.name, [])
+        papers_of_card = papers.get(card.name, [])
         facts = [", ".join(attribute for attribute, role in card.protected.items() if role.of is None)]
-        if used:
-            facts.append(f"used by {', '.join(used)}")
+        if papers_of_card:
+            facts.append(f"used by {', '.join(papers_of_card)}")
         listed.append(ListedName(card.name, f"{card.title} ({'; '.join(facts)})", parent=card.variant_of))
     return sorted(listed, key=_after_parent)
 

@@ -339,8 +339,8 @@ def _drop_copies(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows less the copies, in all columns that the card uses."""
     if card.copies == "keep" or frame.empty:
         return frame
-    used = [name for name in frame.columns if not card.drops(name)]
-    groups = frame.groupby(used, sort=False, observed=True, dropna=False).ngroup()
+    used_names = [name for name in frame.columns if not card.drops(name)]
+    groups = frame.groupby(used_names, sort=False, observed=True, dropna=False).ngroup()
     return frame[~mark_copies(groups.to_numpy().astype(np.intp))]
 
 

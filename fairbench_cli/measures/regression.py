@@ -365,23 +365,25 @@ def _cluster_sums(basis: Floats, residuals: Floats, start: Ints, coordinates: Fl
     diagonal = np.empty(len(start))
     overlap = np.empty((len(start), n_columns))
     ends = np.append(start[1:], n_rows)
-    first = 0
-    while first < len(start):
-        reach = start[first] + BLOCK // n_columns**2
-        end = max(int(np.searchsorted(ends, reach, side="right")), first + 1)
-        rows = basis[start[first] : ends[end - 1]]
-        products = np.add.reduceat(rows[:, :, None] * rows[:, None, :], start[first:end] - start[first])
+    first_cluster = 0
+    while first_cluster < len(start):
+        reach = start[first_cluster] + BLOCK // n_columns**2
+        end = max(int(np.searchsorted(ends, reach, side="right")), first_cluster + 1)
+        rows = basis[start[first_cluster] : ends[end - 1]]
+        products = np.add.reduceat(
+            rows[:, :, None] * rows[:, None, :], start[first_cluster:end] - start[first_cluster]
+        )
         values, vectors = np.linalg.eigh(products)
         along = coordinates @ vectors
         is_alone = values >= 1 - ALONE
         decides = (is_alone & (np.square(along) > ALONE * (coordinates @ coordinates))).any(-1)
         factor = np.where(is_alone, 0.0, 1 / np.sqrt(np.where(is_alone, 1.0, 1 - values)))
         adjusted = (vectors @ (factor * along)[..., None])[..., 0]
-        block = slice(first, end)
+        block = slice(first_cluster, end)
         term[block] = np.where(decides, np.nan, (adjusted * pulls[block]).sum(-1))
         diagonal[block] = (values * np.square(along)).sum(-1)
         overlap[block] = (vectors @ (values * factor * along)[..., None])[..., 0]
-        first = end
+        first_cluster = end
     return _ClusterSums(term, diagonal, overlap)
 
 

@@ -300,8 +300,8 @@ def pair_counts(
 ) -> PairedCounts:
     """Return the counts of some groups of a table and of others, each taken together."""
     side = table.select(group)
-    other = table.select(reference)
-    return PairedCounts(side.counts[0], other.counts[0], side.squares[0], other.squares[0])
+    reference_side = table.select(reference)
+    return PairedCounts(side.counts[0], reference_side.counts[0], side.squares[0], reference_side.squares[0])
 
 
 def _totals(table: ValueTable) -> GroupTotals:

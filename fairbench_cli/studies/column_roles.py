@@ -67,9 +67,9 @@ def assign_roles(
         raise user_error(
             problem, ("leave out ", Flag("values"), ", or the column in ", Flag("columns")), rows.name
         )
-    used = set(values)
+    used_columns = set(values)
     for name in columns.values():
-        used.update(rows.columns[column] for column in columns_of(rows, name))
+        used_columns.update(rows.columns[column] for column in columns_of(rows, name))
     for name in values:
         find_column(rows, name, "values")
     roles = dict(columns)
@@ -77,10 +77,10 @@ def assign_roles(
         is_given = role in roles or (role == "value" and values) or (role == "metric" and len(values) > 1)
         if is_given:
             continue
-        guess = _guess_column(role, [name for name in rows.column_index if name not in used])
+        guess = _guess_column(role, [name for name in rows.column_index if name not in used_columns])
         if guess is not None:
             roles[role] = guess
-            used.add(guess)
+            used_columns.add(guess)
     if "technique" not in roles:
         fix = '; columns that are techniques become rows by frame.melt(…, var_name="technique")'
         raise _missing_role(rows, "technique", fix)
@@ -89,7 +89,7 @@ def assign_roles(
         value_names = tuple(roles[role] for role in ("value",) if role in roles)
         if "metric" not in roles and "value" not in columns:
             value_names += tuple(
-                name for name in rows.column_index if name not in used and is_metric_name(name)
+                name for name in rows.column_index if name not in used_columns and is_metric_name(name)
             )
     if not value_names:
         fix_of_wide = ("; or the columns of metrics, ", Flag("values", "NAME,NAME"))

@@ -188,11 +188,11 @@ def _read_values(rows: "Source", roles: Mapping[str, str], value_names: Sequence
     """Read the values as numbers and all other columns as codes of their texts."""
     value_columns = [rows.column_index[name] for name in value_names]
     columns_by_key = {role: columns_of(rows, name) for role, name in roles.items() if role != "value"}
-    used = set(chain(value_columns, *columns_by_key.values()))
+    used_columns = set(chain(value_columns, *columns_by_key.values()))
     for name, column in rows.column_index.items():
-        if column not in used and name in USUAL_NAMES:
+        if column not in used_columns and name in USUAL_NAMES:
             columns_by_key[f"{name} (column)"] = [column]
-        elif column not in used:
+        elif column not in used_columns:
             columns_by_key[name] = [column]
     selected = []
     for i, columns in enumerate(columns_by_key.values()):
@@ -275,12 +275,12 @@ def _number_repeats(read: _Values, cell: Ints) -> tuple[Ints, list[str]]:
 def _check_doubled_rows(rows: "Source", read: _Values, left_out: Sequence[str], entry: Ints) -> int:
     """Count values of rows that come twice (`entry` is cell and repeat); refuse those that differ."""
     values = read.values
-    first = first_rows(entry)[entry]
-    differs = (values != values[first]) & ~(np.isnan(values) & np.isnan(values[first]))
+    first_row_of = first_rows(entry)[entry]
+    differs = (values != values[first_row_of]) & ~(np.isnan(values) & np.isnan(values[first_row_of]))
     if differs.any():
         second_value = int(differs.argmax())
-        raise _doubled_rows(rows, read, left_out, int(first[second_value]), second_value)
-    return int((first != np.arange(len(first))).sum())
+        raise _doubled_rows(rows, read, left_out, int(first_row_of[second_value]), second_value)
+    return int((first_row_of != np.arange(len(first_row_of))).sum())
 
 
 def _doubled_rows(

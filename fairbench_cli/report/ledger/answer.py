@@ -775,7 +775,9 @@ def groups_in_words(protected: ProtectedAttributes, compared: str) -> tuple[str,
 
 def _join_levels(levels: Sequence[str]) -> str:
     """Return some levels of an attribute in words: "a, b or c"; of more than six the last as a number."""
-    named = list(levels)
-    if len(named) > MOST_NAMED:
-        named[MOST_NAMED - 1 :] = [f"{len(named) - MOST_NAMED + 1} others"]
-    return " or ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
+    level_names = list(levels)
+    if len(level_names) > MOST_NAMED:
+        level_names[MOST_NAMED - 1 :] = [f"{len(level_names) - MOST_NAMED + 1} others"]
+    return " or ".join(
+        [", ".join(level_names[:-1]), level_names[-1]] if len(level_names) > 1 else level_names
+    )

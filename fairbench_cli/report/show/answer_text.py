@@ -118,7 +118,7 @@ def headline_of(answer: RunAnswer, wording: MetricWording) -> Statement:
     are named, with their intervals, and how large what is not shown would have had to be.
     """
     sentences = _counted(answer)
-    named: list[str] = []
+    technique_names: list[str] = []
     main_settings = [main_setting(settings) for settings in answer.blocks]
     if answer.labels == "recorded":
         start = "On recorded labels, not on true ones: "
@@ -126,10 +126,10 @@ def headline_of(answer: RunAnswer, wording: MetricWording) -> Statement:
     elif answer.has_worlds:
         sentences = answer_worlds.headlines(answer)
     elif len(main_settings) <= FEW:
-        named = list(_named(main_settings, answer, wording))
-    text = first_short([*named, *sentences])
+        technique_names = list(_named(main_settings, answer, wording))
+    text = first_short([*technique_names, *sentences])
     detail = ""
-    if text in named:
+    if text in technique_names:
         detail = _describe_choice(main_settings, answer, wording)
     if answer.repeats:
         text = f"{text[:-1]} ({answer.repeats})."
@@ -718,7 +718,11 @@ def title_of(setting: RunSetting, answer: RunAnswer, *, with_beta: bool = True) 
 
 def place_of(setting: RunSetting, answer: RunAnswer) -> str:
     """Name a setting by its data set and what else its settings differ in: "german (sex, c45)"."""
-    same_dataset = [other for other in answer.settings if other.dataset == setting.dataset]
+    same_dataset = [
+        same_data_setting
+        for same_data_setting in answer.settings
+        if same_data_setting.dataset == setting.dataset
+    ]
     differing = []
     for field in ("world", "attribute", "compared", "representation", "classifier_label"):
         text = getattr(setting, field)
@@ -726,7 +730,7 @@ def place_of(setting: RunSetting, answer: RunAnswer) -> str:
             text = text or NO_BIAS
         if field == "compared" and text == setting.attribute:
             continue
-        if text and len({getattr(other, field) for other in same_dataset}) > 1:
+        if text and len({getattr(same_data_setting, field) for same_data_setting in same_dataset}) > 1:
             differing.append(text)
     if differing:
         return f"{setting.dataset_label} ({', '.join(differing)})"

@@ -138,13 +138,13 @@ def _compare(
         accuracy = differences.get(accuracy_row, NO_RECORD)
         if not gap:
             continue
-        named = []
+        named_differences = []
         for column in answer.columns:
             if column.is_named and column.quantity == "change":
                 row = run.row_number(finding.key, setting.compared, column.metric)
                 record = differences.get(row, NO_RECORD)
                 p = float(record.get("population_difference_p_holm", math.nan))
-                named.append((column, DIFFERENCE.read(record), p))
+                named_differences.append((column, DIFFERENCE.read(record), p))
         yield TechniqueComparison(
             setting=setting,
             finding=finding,
@@ -152,7 +152,7 @@ def _compare(
             accuracy=DIFFERENCE.read(accuracy),
             gap_p=float(gap["population_p_holm"]),
             accuracy_p=float(accuracy.get("population_difference_p_holm", math.nan)),
-            named=tuple(named),
+            named=tuple(named_differences),
             outcome=_find_outcome(finding, gap, answer.metric.ideal or 0.0),
             basis=gap["population_basis"],
         )
