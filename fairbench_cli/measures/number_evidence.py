@@ -114,7 +114,8 @@ class MeansSince:
     def contrast(self, hypothesis: Hypothesis = EQUAL) -> Contrast:
         """Return Σ h (m_g − shift − scale m_r)/Σ h, 0 on average by a hypothesis, with its moments."""
         c = hypothesis.scale
-        group, reference = self.group, self.reference
+        group = self.group
+        reference = self.reference
         # Both are less the moments' shift, so that a difference of large numbers keeps its digits.
         distance = divide(group.mean - c * reference.mean, self.weight)
         variance = group.variance + c**2 * reference.variance
@@ -131,9 +132,8 @@ class MeansSince:
 
     def pick(self, index: Any) -> "MeansSince":
         """Return the sums of some starts and looks."""
-        group, reference = (
-            SideSums(*(terms[index] for terms in side)) for side in (self.group, self.reference)
-        )
+        group = SideSums(*(terms[index] for terms in self.group))
+        reference = SideSums(*(terms[index] for terms in self.reference))
         return MeansSince(self.weight[index], self.rows[index], group, reference, self.shift)
 
     @property
@@ -160,7 +160,8 @@ def sum_since(group: Moments, reference: Moments) -> MeansSince:
     >>> since.contrast().value.round(3).tolist(), since.spread()[0].round(3).tolist()
     ([[-3.0, -3.0], [nan, -3.0]], [5.333, 4.333])
     """
-    n, m = group.effective_rows, reference.effective_rows
+    n = group.effective_rows
+    m = reference.effective_rows
     says = np.minimum(group.rows, reference.rows) >= LEAST_OF_SIDE
     is_since = np.triu(np.ones((len(says), len(says)), dtype=bool)) & says
 
@@ -259,7 +260,8 @@ def split_log_likelihoods(
     [1.041, -2.417]
     """
     likelihood = np.zeros((len(hypotheses), len(SHIFTS)))
-    n, m = len(group), len(reference)
+    n = len(group)
+    m = len(reference)
     if min(n, m) < LEAST_OF_SIDE:
         return likelihood
     h = n * m / (n + m)
@@ -365,7 +367,7 @@ def look_at_means(
     are_alike = bool((homogeneity.p >= ALIKE).all()) if months is None else months == "alike"
     may_differ = bool(homogeneity.may_differ[-1]) if months is None else months == "differ"
     hypotheses = (EQUAL, *edges)
-    found = []
+    evidence_by_hypothesis = []
     for i, hypothesis in enumerate(hypotheses):
         evidence = mix_starts(sums_log_evidence(since, hypothesis))
         if likelihoods is not None:
@@ -376,11 +378,12 @@ def look_at_means(
             of_months = _standardise(alone, hypothesis)
             beyond = log_evidence_beyond_months(*of_months, MIXING_OF_MEANS, SPREADS_OF_MEANS)
             evidence = _smaller(mix_starts(beyond), evidence)
-        found.append(evidence)
-    start = int(found[0].start[-1])
+        evidence_by_hypothesis.append(evidence)
+    of_equal, *of_edges = evidence_by_hypothesis
+    start = int(of_equal.start[-1])
     is_beyond = False
     is_outside = False
-    for sign, edge, evidence in zip((-1, 1), edges, found[1:], strict=True):
+    for sign, edge, evidence in zip((-1, 1), edges, of_edges, strict=True):
         past_edge = sign * since.contrast(edge).value[:, -1]
         is_beyond |= bool(past_edge[start] > 0)
         is_outside |= bool(evidence.p[-1] < alpha and past_edge[evidence.start[-1]] > 0)
@@ -391,7 +394,7 @@ def look_at_means(
             return _bound_sums(so_far, hypothesis, alpha)
         return _bound_months(alone, hypothesis, alpha)
 
-    p = float(found[0].p[-1])
+    p = float(of_equal.p[-1])
     _, low, high = bound(EQUAL)
     if p >= alpha:  # limits of sums are too narrow for a few large values
         low, high = min(low, 0.0), max(high, 0.0)
@@ -402,7 +405,7 @@ def look_at_means(
         difference=(group_mean - reference_mean, low, high),
         ratio=_bound_ratio(bound, group_mean, reference_mean, includes_one=p >= alpha),
         p=p,
-        log_evidence=(float(found[0].log_e[-1]), float(found[0].log_e.max()), log_e_alike),
+        log_evidence=(float(of_equal.log_e[-1]), float(of_equal.log_e.max()), log_e_alike),
         start=start,
         means_since=(group_since, reference_since),
         may_differ=may_differ,

@@ -139,7 +139,9 @@ def _describe_looks(slices: NumberSlices, report: Report) -> str:
     )
     if slices.trends:
         sentence += " (the trend is of this look alone, and not in them)"
-    looks = [row.look for part in slices.together for row in part.comparisons if row.deciding and row.look]
+    looks: list[NumberLook] = []
+    for attribute_numbers in slices.together:
+        looks += [row.look for row in attribute_numbers.comparisons if row.deciding and row.look]
     return " ".join([f"{sentence}.", *_describe_effects(looks, len(slices.names), report)])
 
 

@@ -187,8 +187,8 @@ def number_group_rows(slices: Sequence[NumberSlice], _: Report) -> Iterable[Row]
 
 def number_comparison_rows(slices: Sequence[NumberSlice], _: Report) -> Iterable[Row]:
     """Yield each comparison; an interval takes three columns."""
-    has_looks = any(row.look for numbers in slices for row in numbers.comparisons)
     for numbers in slices:
+        has_looks = any(row.look for row in numbers.comparisons)
         for row in numbers.comparisons:
             cells = formatting.flatten(row, "look") | {"verdict": row.verdict or ""}
             if has_looks:

@@ -121,12 +121,16 @@ def describe_number(row: NumberComparison, numbers: NumberSlice) -> str:
 
 def _since_then(row: NumberComparison, look: NumberLook) -> NumberComparison:
     """Return a comparison of the slices since the evidence is largest, which has no limits."""
-    value, reference_value = look.value_since, look.reference_value_since
     ratio = row.ratio
     if not math.isnan(ratio.value):
-        ratio = replace(ratio, value=value / reference_value)
-    difference = Interval(look.difference_since, math.nan, math.nan)
-    return replace(row, value=value, reference_value=reference_value, difference=difference, ratio=ratio)
+        ratio = replace(ratio, value=look.value_since / look.reference_value_since)
+    return replace(
+        row,
+        value=look.value_since,
+        reference_value=look.reference_value_since,
+        difference=Interval(look.difference_since, math.nan, math.nan),
+        ratio=ratio,
+    )
 
 
 def _describe_evidence(row: NumberComparison) -> Iterator[str]:
