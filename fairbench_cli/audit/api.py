@@ -182,18 +182,18 @@ class AuditResult:
 
         return write_output(self.report, str(output))
 
-    def to_pandas(self, table: str = "disparities") -> "pd.DataFrame":
-        """Return a table as a frame.
+    def to_pandas(self, table: str | None = None) -> "pd.DataFrame":
+        """Return a table as a frame; without a name every comparison of a group with its reference.
 
         Parameters
         ----------
-        table : str
-            "disparities", "groups", "verdicts", "impact", "subgroups", "scores", "calibration" or
-            "thresholds".
-            Every comparison of a group with its reference; counts and rates of every group; the verdicts; the
-            impact ratios of the presets eeoc and ll144; with ``scan`` the subgroups that stand out; with
-            ``curves`` what the scores of a group are worth, the share of label 1 by score, and selection
-            rates by threshold.
+        table : str, optional
+            "disparities", "groups", "numbers", "number_groups", "verdicts", "impact", "subgroups", "scores",
+            "calibration" or "thresholds".
+            Comparisons of rates, and counts and rates of every group; the same of numbers, and their
+            measures; the verdicts; the impact ratios of the presets eeoc and ll144; with ``scan`` the
+            subgroups that stand out; with ``curves`` what the scores of a group are worth, the share of label
+            1 by score, and selection rates by threshold.
 
         Raises
         ------
@@ -203,16 +203,21 @@ class AuditResult:
         import pandas as pd
 
         from fairbench_cli.audit.parts import parts_of
-        from fairbench_cli.audit.show.tables import optional_tables, tables_of
+        from fairbench_cli.audit.show.tables import columns_of, optional_tables, tables_of
 
         tables = tables_of(self.report)
+        if table is None:
+            table = "numbers" if self.report.config.of_numbers else "disparities"
         if table in optional_tables() and any(
             table in audit_part.tables for audit_part, _ in parts_of(self.report)
         ):
             tables.setdefault(table, list)  # asked for, and nothing was found
         if table not in tables:
             raise ArgumentError(Problem(f'no table is called "{table}"', suggest(table, tables)))
-        return pd.DataFrame(tables[table]())
+        frame = pd.DataFrame(tables[table]())
+        if frame.empty:
+            return frame.reindex(columns=list(columns_of(table)))
+        return frame
 
     def to(self, name: str) -> str:
         """Write it in a format: any that `--format` takes, such as "json", "html", "markdown" or "csv"."""

@@ -1,7 +1,7 @@
 """From a tally to a report: what every audit compares, then what its parts find. No file is read."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +13,6 @@ from fairbench_cli.audit.compare.report import (
     AcceptedFailures,
     ClusteredDisparity,
     Gate,
-    GroupRow,
     NumberComparison,
     Place,
     Report,
@@ -30,7 +29,7 @@ from fairbench_cli.audit.parts import parts_of, requested_parts
 from fairbench_cli.audit.parts.formatting import FEW_CLUSTERS, MARKED, format_degrees
 from fairbench_cli.audit.scan.direction import check_direction
 from fairbench_cli.audit.scan.scan import Scan
-from fairbench_cli.audit.scan.slices import ALL_CLASSES, Tally, are_classes
+from fairbench_cli.audit.scan.slices import ALL_CLASSES, Slice, Tally, are_classes
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document.model import Verdict
@@ -100,8 +99,9 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
         ones=tally.ones,
     )
     notes = list(tally.notes)
-    notes += _describe_comparison(tally, config)
-    notes += _describe_groups(tally, report.groups, config)
+    notes += _describe_rows(tally, config)
+    notes += _describe_decisions(report)
+    notes += _describe_groups(tally, config)
     notes += _describe_few_clusters(report)
     notes += _describe_balanced(tally, config)
     return replace(
@@ -135,19 +135,22 @@ def _find_last(tally: Tally, config: AuditConfig) -> str:
 
 
 def _select_comparison(tally: Tally, config: AuditConfig) -> Callable[..., Report]:
-    """Return the comparison of slices: as looks at a stream where they have an order.
+    """Return the comparison of slices: of their rates, as looks at a stream where they have an order.
 
     Raises
     ------
     UserError
         For slices in an order and two columns of clusters, or in none and months.
     """
-    if config.sliced_by is None:
-        return compare_slices
-    from fairbench_cli.audit.compare.streams import are_stream, compare_stream
+    compare: Callable[..., Report] = compare_slices
+    is_stream = False
+    if config.sliced_by is not None:
+        from fairbench_cli.audit.compare.streams import are_stream, compare_stream
 
-    is_stream = are_stream(tally.slices, config)
-    if config.months and not is_stream:
+        is_stream = are_stream(tally.slices, config)
+    if is_stream:
+        compare = compare_stream
+    if config.months and config.sliced_by is not None and not is_stream:
         problem = f"months are {config.months}, and the values of {config.sliced_by} are in no order"
         raise user_error(problem, f"leave out months, or a cluster by {config.sliced_by}", Flag("months"))
     if is_stream and config.cluster and len(config.cluster) > 1:
@@ -156,9 +159,25 @@ def _select_comparison(tally: Tally, config: AuditConfig) -> Callable[..., Repor
         )
         fix = ("name the one that matters most: ", Flag("cluster", config.cluster[0]))
         raise user_error(problem, fix, Flag("cluster"))
-    if is_stream and not config.of_numbers:
-        return compare_stream
-    return compare_slices
+    if config.of_numbers:
+        return _leave_to_parts
+    return compare
+
+
+def _leave_to_parts(
+    slices: Sequence[Slice], deciding: Sequence[str], config: AuditConfig, _: AuditConfig, **extra: Any
+) -> Report:
+    """Return the report of numbers, which have no rates: parts compare them."""
+    return Report(
+        config=config,
+        slices=tuple(slices),
+        decided_by=tuple(deciding),
+        overall=(),
+        groups=(),
+        disparities=(),
+        family=0,
+        **extra,
+    )
 
 
 def _add_verdicts(report: Report) -> Report:
@@ -167,11 +186,10 @@ def _add_verdicts(report: Report) -> Report:
     for audit_part, finding in parts_of(report):
         for key, name, verdict in audit_part.verdicts(finding):
             verdicts_of_parts.setdefault(key, []).append((name, verdict))
-    report = replace(
-        report,
-        verdicts=decide_attributes(report, verdicts_of_parts),
-        judged_numbers=find_judged_numbers(report),
-    )
+    numbers = find_judged_numbers(report)
+    family = report.family or sum(row.deciding and not math.isnan(row.p_holm) for row in numbers)
+    verdicts = decide_attributes(report, verdicts_of_parts)
+    report = replace(report, verdicts=verdicts, judged_numbers=numbers, family=family)
     judged = () if report.without_verdict else report.judged
     verdict = combine_verdicts(row.verdict for row in judged)
     return replace(report, verdict=verdict, gate=judge_gate(report))
@@ -194,57 +212,55 @@ def judge_gate(report: Report) -> Gate:
     return decide_gate(report, next(filter(None, changes), ()))
 
 
-def _describe_comparison(tally: Tally, config: AuditConfig) -> list[str]:
-    """Return the notes on the comparison itself that a reader should know."""
-    notes = []
+def _describe_rows(tally: Tally, config: AuditConfig) -> Iterator[str]:
+    """Yield what a reader should know of the rows: weights, models without any, one group."""
     if tally.weighted:
-        notes.append("Counts are sums of weights; intervals and tests go by the rows that these are worth.")
-    for model, decision in dict.fromkeys(
-        (group_counts.model, group_counts.decision) for group_counts in tally.slices
-    ):
-        if decision == ALL_CLASSES:
+        yield "Counts are sums of weights; intervals and tests go by the rows that these are worth."
+    for group_counts in tally.slices:
+        of_model = _name_model(group_counts.model, config)
+        if not group_counts.counts.total:
+            yield f"All weights{of_model} are 0: there is nothing to compare."
+        elif len(group_counts.counts.groups) == 1:
+            yield f'Attribute "{group_counts.attribute}"{of_model} has one group only: nothing to compare.'
+
+
+def _name_model(model: str, config: AuditConfig) -> str:
+    """Return which model or slice a note is on, after a blank; empty where there is one."""
+    if not model:
+        return ""
+    return f' of {config.slice_name or "model"} "{model}"'
+
+
+def _describe_decisions(report: Report) -> Iterator[str]:
+    """Yield what a reader should know of decisions and labels that are alike for everybody."""
+    for row in report.overall:
+        counts = row.counts
+        rows = counts["size"]
+        if row.decision == ALL_CLASSES or not rows:
             continue
-        of_model = ""
-        if model:
-            of_model = f' of {config.slice_name or "model"} "{model}"'
-        parts_of = [
-            group_counts
-            for group_counts in tally.slices
-            if (group_counts.model, group_counts.decision) == (model, decision)
-        ]
-        overall = parts_of[0].counts.overall
-        selected = overall.sum(0)[1]
-        rows = overall.sum()
-        if not rows:
-            notes.append(f"All weights{of_model} are 0: there is nothing to compare.")
-            continue
-        if parts_of[0].labelled and not overall.sum(1).all():
-            label = int(overall.sum(1)[1] > 0)
-            notes.append(
-                f"Everybody{of_model} has the label {label}: rates of those with {1 - label} have no rows."
-            )
-        if parts_of[0].labelled and not overall[0, 1] + overall[1, 0]:
-            note = f"Nobody{of_model} is wrongly decided on: each decision is its label."
-            if not config.margin:
-                note += (
-                    " How rates of 0 compare as a ratio is not known, however many rows there are; how they "
-                    f"differ is, with {Flag('margin', 0.05).spell()}."
-                )
-            notes.append(note)
-        if math.isclose(selected, 0) or math.isclose(selected, rows):
-            if math.isclose(selected, 0):
+        of_model = _name_model(row.model, report.config)
+        if "tp" in counts:
+            yield from _describe_labels(counts, of_model, report.config)
+        if math.isclose(counts["pp"], 0) or math.isclose(counts["pp"], rows):
+            who, why = "Everybody", "; a file of those selected cannot show who was not"
+            if math.isclose(counts["pp"], 0):
                 who, why = "Nobody", ""
-            else:
-                who, why = "Everybody", "; a file of those selected cannot show who was not"
-            notes.append(
-                f"{who} is selected by decision {decision}{of_model}: there is nothing to compare{why}."
+            yield f"{who} is selected by decision {row.decision}{of_model}: there is nothing to compare{why}."
+
+
+def _describe_labels(counts: Mapping[str, float], of_model: str, config: AuditConfig) -> Iterator[str]:
+    """Yield that all labels are alike, and that no decision differs from its label."""
+    if not (counts["label_pos"] and counts["label_neg"]):
+        label = int(counts["label_pos"] > 0)
+        yield f"Everybody{of_model} has the label {label}: rates of those with {1 - label} have no rows."
+    if not counts["fp"] + counts["fn"]:
+        note = f"Nobody{of_model} is wrongly decided on: each decision is its label."
+        if not config.margin:
+            note += (
+                " How rates of 0 compare as a ratio is not known, however many rows there are; how they "
+                f"differ is, with {Flag('margin', 0.05).spell()}."
             )
-        notes += [
-            f'Attribute "{group_counts.attribute}"{of_model} has one group only: nothing to compare.'
-            for group_counts in parts_of
-            if len(group_counts.counts.groups) == 1
-        ]
-    return notes
+        yield note
 
 
 def _describe_balanced(tally: Tally, config: AuditConfig) -> list[str]:
@@ -272,11 +288,12 @@ def _describe_few_clusters(report: Report) -> list[str]:
     ]
 
 
-def _describe_groups(tally: Tally, groups: Sequence[GroupRow], config: AuditConfig) -> list[str]:
+def _describe_groups(tally: Tally, config: AuditConfig) -> list[str]:
     """Return notes on groups that are left out, not compared, or small."""
     out = []
     not_compared = []
     weak = []
+    small = []
     for group_counts in tally.slices:
         gone = references.excluded(group_counts, config)
         may = references.comparable(group_counts, config)
@@ -286,11 +303,13 @@ def _describe_groups(tally: Tally, groups: Sequence[GroupRow], config: AuditConf
             rows = int(group_counts.rows[g])
             if gone[g]:
                 out.append(f"{called}, {format_count(rows, 'row')}")
-            elif not may[g]:
+                continue
+            if rows < config.min_group:
+                small.append(called)
+            if not may[g]:
                 not_compared.append(called)
             elif g == reference and rows < config.min_group and len(may) > 1:
                 weak.append(called)
-    small = [f"{row.group} ({row.attribute})" for row in groups if row.small]
     notes = {
         "Left out": out,
         f"Under {100 * config.min_share:g} % of the rows, shown and not compared": not_compared,

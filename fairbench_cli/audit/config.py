@@ -53,7 +53,6 @@ Months = Literal["alike", "differ"]
 NUMERIC: tuple[OutcomeKind, ...] = ("number", "ordinal")
 """Outcomes that are compared as they are, without a decision."""
 
-SHARE_ABOVE = 0.1  # of numbers: the highest, whose share of each group is shown
 TAU = 0.8
 LEAST_CHANGE = 0.02  # of the difference of two rates: less is hardly a change
 SUREST = 1 - 1e-9  # of confidence: normal quantiles beyond are rounding
@@ -82,17 +81,17 @@ class Decision:
 
     Parameters
     ----------
-    kind : {"binary", "threshold", "top-k", "top-share", "median"}
+    kind : {"binary", "threshold", "top-k", "top-share", "median", "none"}
         ``binary``: scores are 0/1 as they are. ``threshold``: score >= value. ``top-k``: the `value` rows
         with the highest scores. ``top-share``: that share of the rows, in (0, 1]. ``median``: score > the
-        median of all; or as they are, where scores are 0/1.
+        median of all; or as they are, where scores are 0/1. ``none``: of numbers, which nobody decides by.
     value : float
-        Unused for ``binary`` and ``median``.
+        Unused for ``binary``, ``median`` and ``none``.
     ties : {"include", "exclude", "random"}
         What happens to rows with exactly the score at the cut of a top list, when not all of them fit.
     """
 
-    kind: Literal["binary", "threshold", "top-k", "top-share", "median"] = "binary"
+    kind: Literal["binary", "threshold", "top-k", "top-share", "median", "none"] = "binary"
     value: float = 0.0
     ties: Ties = "include"
 
@@ -104,6 +103,7 @@ class Decision:
             "top-k": f"top {value_text}",
             "top-share": f"top {100 * self.value:.12g} %",
             "median": ABOVE_MEDIAN,
+            "none": "",
         }[self.kind]
 
 
@@ -861,18 +861,18 @@ class AuditConfig(StrictModel):
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
-        """How scores become decisions, each audited apart."""
+        """How scores become decisions, each audited apart; of numbers there is none."""
+        if self.of_numbers:
+            return (Decision("none"),)
         decisions = [Decision("threshold", value) for value in self.threshold]
         decisions += [Decision("top-k", value, self.ties) for value in self.top_k]
         decisions += [Decision("top-share", value, self.ties) for value in self.top_share]
         usual = Decision("median" if self.preset == "ll144" else "binary")
-        if self.of_numbers:
-            usual = Decision("top-share", SHARE_ABOVE)
         return tuple(dict.fromkeys(decisions)) or (usual,)
 
     @property
     def of_numbers(self) -> bool:
-        """Whether outcomes are compared as they are; a decision is shown beside, and decides nothing."""
+        """Whether outcomes are compared as they are, without a decision."""
         return self.outcome in NUMERIC
 
     @property

@@ -248,7 +248,7 @@ def _ask(answers: Mapping[str, str], understood: Understood) -> tuple[list[Quest
     if unknown:
         raise ArgumentError(Problem(f'there is no question "{unknown[0]}"', suggest(unknown[0], IDS)))
     effective = {
-        KIND: "number" if understood.of_numbers else "decision",
+        KIND: "number" if understood.as_numbers else "decision",
         HAS_LABELS: "yes" if understood.labels or understood.columns_with_role("label") else "no",
     }
     questions_asked = []

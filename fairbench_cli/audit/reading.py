@@ -116,7 +116,7 @@ def needs_reading(rows: ReadRows, config: AuditConfig) -> bool:
     if _may_be_of_other_kind(rows, config):
         return True
     settled = _settle_again(rows, config)
-    if settled.of_numbers and find_idle_options(settled):
+    if find_idle_options(settled):
         return True
     if _left_out_as_missing(rows.tally, rows.config) != _left_out_as_missing(rows.tally, settled):
         return True

@@ -243,7 +243,7 @@ class Understood:
         What was asked for, with what is proposed.
     share_selected : float or None
         Of the rows that were looked at, where these are decisions.
-    of_numbers : bool
+    as_numbers : bool
         Whether numbers are compared as they are.
     """
 
@@ -254,7 +254,7 @@ class Understood:
     remarks: tuple[Remark, ...]
     config: AuditConfig
     share_selected: float | None
-    of_numbers: bool
+    as_numbers: bool
 
     def options(self) -> dict[str, Any]:
         """Return the keywords with which `audit` runs: those that were given, and those that are proposed."""
@@ -396,7 +396,7 @@ class _Draft:
     labels: tuple[Candidate, ...] = ()
     roles: ColumnRoles | None = None
     share_selected: float | None = None
-    of_numbers: bool = False
+    as_numbers: bool = False
 
     @property
     def score(self) -> str:
@@ -551,19 +551,19 @@ def _with_label(draft: _Draft) -> _Draft:
         return draft
     columns = list(draft.columns.values())
     usual = next((name for name in LABELS if name in draft.columns), None)
-    of_numbers = draft.config.of_numbers or (score.is_numeric and _are_numbers(draft))
-    labels = find_labels(columns, score, of_numbers=False)
+    as_numbers = draft.config.of_numbers or (score.is_numeric and _are_numbers(draft))
+    labels = find_labels(columns, score, as_numbers=False)
     # A score that a likely outcome of two values stands next to is one that is cut.
     is_cut = any(labels) and labels[0].is_likely and not recognise.named_like_amounts(score.name)
-    if of_numbers and (draft.config.of_numbers or not is_cut or draft.config.label or usual):
-        labels = find_labels(columns, score, of_numbers=True)
+    if as_numbers and (draft.config.of_numbers or not is_cut or draft.config.label or usual):
+        labels = find_labels(columns, score, as_numbers=True)
     else:
-        of_numbers = False
+        as_numbers = False
     draft = replace(draft, labels=tuple(labels))
     if draft.config.label is None and usual is None and labels and labels[0].is_likely:
         draft = draft.with_config(label=labels[0].column)
     label = draft.columns.get(draft.config.label or usual or "")
-    if label is not None and label.name != score.name and not of_numbers:
+    if label is not None and label.name != score.name and not as_numbers:
         draft = _with_same_values(draft, label)
         if not set(_meanings(draft, label)) <= set(_meanings(draft, score)):
             draft = _with_favourable(draft, label, "favourable-label")
@@ -582,7 +582,7 @@ def _with_cut(draft: _Draft, score: ColumnSeen) -> _Draft:
     is_said = config.threshold or config.top_k or config.top_share or config.outcome or config.favourable
     if not score.is_numeric or is_said or config.preset == "ll144" or score.middle is None:
         return draft
-    of_numbers = _are_numbers(draft)
+    as_numbers = _are_numbers(draft)
     threshold = _likely_threshold(score)
     problem = Problem(
         f"{score.name} holds numbers, from {score.smallest:g} to {score.largest:g}",
@@ -590,13 +590,13 @@ def _with_cut(draft: _Draft, score: ColumnSeen) -> _Draft:
     )
     remedies = [
         _remedy_of(
-            Flag("threshold", threshold), proposed=not of_numbers, text=f"selected from {threshold:g} on"
+            Flag("threshold", threshold), proposed=not as_numbers, text=f"selected from {threshold:g} on"
         ),
         _remedy_of(Flag("top-share", 0.1), text="selected: the highest tenth"),
-        _remedy_of(Flag("outcome", "number"), proposed=of_numbers, text="compare the numbers as they are"),
+        _remedy_of(Flag("outcome", "number"), proposed=as_numbers, text="compare the numbers as they are"),
     ]
-    draft = draft.with_remark(Remark("decision", score.name, not of_numbers, problem, tuple(remedies)))
-    if of_numbers:
+    draft = draft.with_remark(Remark("decision", score.name, not as_numbers, problem, tuple(remedies)))
+    if as_numbers:
         return draft
     return draft.with_config(threshold=(threshold,))
 
@@ -626,7 +626,7 @@ class _Tried:
         Numbers that are called like protected attributes, and birth dates.
     selection : Selection
         Whom it selects.
-    of_numbers : bool
+    as_numbers : bool
     """
 
     problems: tuple[Problem, ...]
@@ -635,7 +635,7 @@ class _Tried:
     uncut: tuple[str, ...] = ()
     birth_dates: tuple[str, ...] = ()
     selection: Selection = NO_SELECTION
-    of_numbers: bool = False
+    as_numbers: bool = False
 
 
 def _try_audit(rows: FirstRows, config: AuditConfig) -> _Tried:
@@ -712,7 +712,7 @@ def _past_all_stops(draft: _Draft) -> _Draft:
         config=config,
         roles=tried.roles,
         share_selected=tried.selection.share,
-        of_numbers=tried.of_numbers,
+        as_numbers=tried.as_numbers,
     )
     return _with_doubtful_numbers(_with_missing_groups(draft))
 
@@ -940,7 +940,7 @@ def _describe(draft: _Draft, name: str) -> Understood:
         remarks=(*_sheet_remarks(source), *sorted(draft.remarks, key=lambda remark: not remark.stops)),
         config=draft.config,
         share_selected=draft.share_selected,
-        of_numbers=draft.of_numbers,
+        as_numbers=draft.as_numbers,
     )
 
 

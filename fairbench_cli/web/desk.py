@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from typing import Any
 
 import fairbench_cli as fb
@@ -619,7 +620,8 @@ def _switches(
 ) -> Iterator[Switch]:
     """Yield what can be changed of an audit while it is looked at."""
     groups: dict[str, dict[str, None]] = {}
-    for row in report.groups:
+    of_numbers = (numbers.groups for numbers in report.found.get("numbers", ()))
+    for row in chain(report.groups, *of_numbers):
         groups.setdefault(row.attribute, {})[row.group] = None
     audited = [column["name"] for column in columns if column["role"] == "attribute"]
     if len(audited) > 1:
@@ -636,7 +638,7 @@ def _switches(
             chosen = ""
         title = f"{attribute}: compared with"
         yield {"words": title, "name": f"ref:{attribute}", "choices": choices, "value": chosen}
-    if report.of_numbers:
+    if report.config.of_numbers:
         chosen = options.get("margin", "")
         yield {"words": "Allowed: 1500, 5 % or 0.2 sd", "name": "margin", "choices": [], "value": chosen}
     else:

@@ -1,6 +1,7 @@
 """Audits of numbers for continuous integration: what fails is counted and named, in each format."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from fairbench_cli.audit.compare.gate import find_severity
 from fairbench_cli.audit.compare.report import Interval
 from fairbench_cli.audit.show.ci_formats import to_github, to_junit, to_sarif
 from fairbench_cli.audit.show.tables import to_ci
+from fairbench_cli.base.errors import UserError
 
 N_ROWS = 400
 
@@ -82,14 +84,40 @@ def test_the_chance_of_more_is_as_far_off_as_it_is_from_one_half() -> None:
     assert gap_size("more", Interval(0.5, 0.4, 0.6)) == 0
 
 
-def test_the_share_above_the_cut_is_shown_beside_and_decides_nothing() -> None:
-    result = audit_wages(0.6, threshold=1, attribute=["sex"])
-    table = result.to_pandas("number_groups").set_index(["group", "metric"])
-    frame = wages(0.6)
-    for sex, of_sex in frame.groupby("sex"):
-        row = table.loc[(sex, "share-above")]
-        assert row["value"] == pytest.approx((of_sex["wage"] >= 1).mean())
-        assert row["low"] < row["value"] < row["high"]
-    assert "share from 1 up" in result.to_html()
-    assert "in the highest 10 %" in audit_wages(0.6).to_html()
-    assert "share-above" not in set(result.to_pandas("numbers")["metric"])
+@pytest.mark.parametrize("options", [{}, {"weight": "age_in_years"}, {"cluster": "person"}])
+def test_an_audit_of_numbers_makes_no_decision(options: dict[str, str], tmp_path: Path) -> None:
+    frame = wages(0.6).assign(age_in_years=30.0, person=np.arange(2 * N_ROWS) // 2)
+    result = audit(frame, score="wage", outcome="number", attribute=["sex"], **options)  # type: ignore[arg-type]
+    report = result.report
+    assert (report.overall, report.groups, report.disparities, report.family) == ((), (), (), 1)
+    assert not [note for note in report.notes if "selected" in note]
+    assert set(result.to_pandas("verdicts")["metric"]) == {"mean", "(all)"}
+    assert result.to_pandas().equals(result.to_pandas("numbers"))
+    for name in ("selection-rate", "selected", "top 10"):
+        assert name not in result.to("json") + result.to_html() + result.to("github") + result.to("sarif")
+    result.save(tmp_path / "audit")
+    decisions = audit(frame, score="wage", threshold=0, attribute=["sex"])
+    for file, table in (("disparities.csv", "disparities"), ("groups.csv", "groups")):
+        heads = (tmp_path / "audit" / file).read_text()
+        assert heads == ",".join(decisions.to_pandas(table).columns) + "\n"
+        assert list(result.to_pandas(table).columns) == list(decisions.to_pandas(table).columns)
+
+
+@pytest.mark.parametrize("option", [{"threshold": 1}, {"top_k": 10}, {"top_share": 0.1}])
+def test_what_cuts_scores_is_refused_with_numbers(option: dict[str, float]) -> None:
+    with pytest.raises(UserError, match="is of decisions, and numbers are audited"):
+        audit_wages(0.6, **option)
+
+
+def test_a_reference_chosen_by_its_mean_is_one_of_all_pairs() -> None:
+    frame = wages(0.6).assign(sex=np.repeat(list("abcd"), N_ROWS // 2))
+    highest, named = (
+        audit(frame, score="wage", outcome="number", attribute=["sex"], **options).to_pandas()  # type: ignore[arg-type]
+        for options in ({"ref_method": "maximum"}, {"ref": {"sex": "c"}})
+    )
+    means = frame.groupby("sex")["wage"].mean()
+    assert set(highest["reference"]) == {means.idxmax()}
+    rows = highest[highest["metric"] == "mean"].sort_values("p")
+    assert rows["p_holm"].iloc[0] == pytest.approx(rows["p"].iloc[0] * 6)  # pairs of four groups
+    rows = named[named["metric"] == "mean"].sort_values("p")
+    assert rows["p_holm"].iloc[0] == pytest.approx(rows["p"].iloc[0] * 3)

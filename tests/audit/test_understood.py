@@ -175,7 +175,7 @@ def test_choices_of_a_person_come_before_guesses():
     assert roles(understood)["salary"] == "score"
     assert roles(understood)["degree"] == "attribute"
     assert roles(understood)["gender"] == "unused"
-    assert understood.of_numbers
+    assert understood.as_numbers
     kept = fb.look(hiring(), spellings={"gender": "keep"})
     assert "gender" not in kept.options()["recode"]
 

@@ -135,7 +135,7 @@ def _concerns(row: Comparison, report: Report, texts: Sequence[str], *, all_attr
 def _metrics_behind(name: str, report: Report) -> tuple[str, ...]:
     """Return the rates, or measures of numbers, that a verdict is of; of an attribute all that decide."""
     if not name:
-        return report.decided_by if report.of_numbers else (*report.deciding, metrics.WHOLE_TABLE)
+        return report.deciding_metrics
     metric = metrics.canonical(name)
     return metrics.ROLL_UPS.get(metric, (metric,))
 
@@ -181,9 +181,8 @@ def _comparisons_at(verdict: AttributeVerdict, report: Report) -> list[Compariso
     table = report.whole_table_at(verdict)
     if table is not None:
         return [table]
-    if not report.of_numbers:
-        return [pair for pair in report.comparisons_at(verdict.place) if not pair.is_reference]
-    return [pair for pair in report.judged_numbers if pair.place == verdict.place]
+    rates = (pair for pair in report.comparisons_at(verdict.place) if not pair.is_reference)
+    return [*rates, *(pair for pair in report.judged_numbers if pair.place == verdict.place)]
 
 
 def _find_reason(
@@ -224,10 +223,9 @@ def metrics_of_worse(name: str, report: Report) -> tuple[str, ...]:
     if name:
         names = [name]
     elif not names or list(config.metrics) == DEFAULTS.get(config.preset or "", {}).get("metric"):
-        if not report.of_numbers:
-            return report.deciding[:1]
-        # With labels that of errors: means differ where the truth does.
-        return (report.decided_by[1:] or report.decided_by)[:1]
+        # Of numbers with labels that of errors: means differ where the truth does.
+        errors = [name for name in report.decided_by if name in metrics.DEFAULT_OF_NUMBERS[1:]]
+        return tuple(errors or report.deciding_metrics)[:1]
     return tuple(chain.from_iterable(_metrics_behind(metric, report) for metric in names))
 
 

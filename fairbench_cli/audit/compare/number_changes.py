@@ -21,6 +21,7 @@ from fairbench_cli.audit.compare.number_estimates import (
     RESIDUAL,
     NumbersOfGroups,
     compare_mean,
+    find_reference,
     mean_by_group,
     variables_of,
 )
@@ -201,7 +202,7 @@ def _pair_variables(pair: PairedNumbers, config: AuditConfig) -> NumbersOfGroups
         variables[_name("before", name)] = before_values
         variables[_name("change", name)] = after_values - before_values
         variables[_name("total", name)] = before_values + after_values
-    return NumbersOfGroups(group_counts, after, references.usual_reference(group_counts, config), variables)
+    return NumbersOfGroups(group_counts, after, find_reference(group_counts, after, config), variables)
 
 
 def _merge_groups(numbers: NumbersOfGroups) -> NumbersOfGroups:

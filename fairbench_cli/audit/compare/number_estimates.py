@@ -330,7 +330,17 @@ def numbers_of_groups(numbers: SliceNumbers, config: AuditConfig) -> NumbersOfGr
     stays = ~references.excluded(numbers.part, config)
     part = references.without_groups(numbers.part, ~stays)
     cells = numbers.cells.select_groups(stays)
-    return NumbersOfGroups(part, cells, references.usual_reference(part, config))
+    return NumbersOfGroups(part, cells, find_reference(part, cells, config))
+
+
+def find_reference(group_counts: Slice, cells: NumberCells, config: AuditConfig) -> int:
+    """Return the group that others are compared with, or `REST`; one that the data choose by the means."""
+    means = None
+    if references.is_chosen_by_rate(group_counts, config):
+        n_groups = len(group_counts.counts.groups)
+        sums = np.bincount(cells.group, cells.weight * cells.value, n_groups)
+        means = divide(sums, np.bincount(cells.group, cells.weight, n_groups))[:, None]
+    return int(references.find_references(group_counts, (OUTCOME,), config, means)[0])
 
 
 Estimates = TypeVar("Estimates", MeanComparison, MeanInterval, MarginJudgement, RankComparison)

@@ -554,19 +554,26 @@ def _adjust(
     tables = []
     decide = []
     named = []
+    pairs = []
     parts = [slice_estimates.part for slice_estimates in estimates]
     references_of = [np.array([slice_estimates.reference]) for slice_estimates in estimates]
     copies = find_copies(parts, references_of)
     for slice_estimates, copied in zip(estimates, copies, strict=True):
         p = np.stack([variable.p for variable in slice_estimates.judged], axis=-1)
-        p[~references.are_compared(slice_estimates.part, slice_estimates.reference, config)] = np.nan
+        is_compared = references.are_compared(slice_estimates.part, slice_estimates.reference, config)
+        p[~is_compared] = np.nan
+        # Of a reference that the data chose all pairs of groups count, as if no other two differed.
+        n_pairs = 0
+        if references.is_chosen_by_rate(slice_estimates.part, config) and not copied:
+            n_pairs = math.comb(int(is_compared.sum()), 2)
+        pairs.append(np.ones((n_pairs, p.shape[1])))
         p[list(copied)] = np.nan  # the same test as of an earlier column
         tables.append(p)
         names = [variable.metric for variable in slice_estimates.judged]
         decide.append(are_named(names, deciding))
         gate_names = named_rates(slice_estimates.part, names, deciding, config)
         named.append(are_named(names, gate_names))
-    adjusted = adjust_family(tables, decide, named=named).adjusted
+    adjusted = adjust_family(tables, decide, pairs, named).adjusted
     for i, copied in enumerate(copies):
         for group, (first, original) in copied.items():
             adjusted[i][group] = adjusted[first][original]

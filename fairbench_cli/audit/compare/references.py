@@ -23,13 +23,16 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
 
-def find_references(group_counts: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
+def find_references(
+    group_counts: Slice, names: Sequence[str], config: AuditConfig, values: Floats | None = None
+) -> Ints:
     """Index of the reference group for each measure, or `REST`.
 
     A reference given for the attribute (for an intersection: for each of its attributes) comes first; then
     the configuration's `ref_method`, where ``given`` falls back to the majority. A group with a `MISSING`
     part, or of fewer rows than `min_group` or than `min_share`, is not chosen where there is another. Ties go
-    to the first group in sorted order; undefined values are skipped.
+    to the first group in sorted order; undefined values are skipped. Measures are rates, unless `values` of
+    shape (groups, measures) are given.
 
     Raises
     ------
@@ -56,10 +59,11 @@ def find_references(group_counts: Slice, names: Sequence[str], config: AuditConf
         if candidates.any()
     )
     if config.ref_method in ("minimum", "maximum"):
-        rates = divide(*numerators_and_denominators(group_counts.counts.n, names))
-        rank_values = rates
+        rank_values = values
+        if rank_values is None:
+            rank_values = divide(*numerators_and_denominators(group_counts.counts.n, names))
         if config.ref_method != "minimum":
-            rank_values = -rates
+            rank_values = -rank_values
         undefined = np.where(may_be_chosen, 1e300, np.inf)[
             :, None
         ]  # the first that may be is taken when all are

@@ -537,11 +537,9 @@ class Report:
 
     @property
     def deciding_comparisons(self) -> list["Comparison"]:
-        """The comparisons, of rates or of numbers, of what decides: those of `judged_comparisons`."""
-        if not self.of_numbers:
-            deciding: list[Comparison] = [row for row in self.judged_comparisons if row.deciding]
-            return deciding + [table for table in self.whole_tables if table.deciding]
-        return [row for row in self.judged_numbers if row.deciding]
+        """The comparisons, of rates or of numbers, of what decides, that the verdict over all goes by."""
+        comparisons: list[Comparison] = [*self.judged_comparisons, *self.whole_tables, *self.judged_numbers]
+        return [row for row in comparisons if row.deciding]
 
     @cached_property
     def direction(self) -> Direction:
@@ -563,11 +561,6 @@ class Report:
         """Whether the rule at hand has no pass mark, so that nothing passes or fails."""
         return self.config.preset in WITHOUT_VERDICT
 
-    @property
-    def of_numbers(self) -> bool:
-        """Whether outcomes are compared as they are; the decision that is counted decides nothing."""
-        return self.config.of_numbers
-
     @cached_property
     def deciding(self) -> tuple[str, ...]:
         """The rates that decide, with roll-ups spelled out, in the order in which they are computed."""
@@ -575,6 +568,12 @@ class Report:
         for name in self.decided_by:
             deciding.update(ROLL_UPS.get(name, (name,)))
         return tuple(name for name in COMPARED if name in deciding)
+
+    @property
+    def deciding_metrics(self) -> tuple[str, ...]:
+        """All that decides: `deciding`, and measures of numbers or the whole table."""
+        others = (name for name in self.decided_by if name not in COMPARED and name not in ROLL_UPS)
+        return (*self.deciding, *others)
 
     @cached_property
     def by_audit(self) -> dict[tuple[str, str, str], tuple[list[Disparity], list[GroupRow]]]:

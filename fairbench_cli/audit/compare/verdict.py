@@ -24,13 +24,10 @@ TOLERANCE = 1e-9
 def deciding_names(tally: Tally, config: AuditConfig) -> tuple[str, ...]:
     """Return the rates and roll-ups that decide, or the default ones; of numbers the measures."""
     if config.of_numbers:
-        if config.measures is not None:
-            return tuple(dict.fromkeys(config.measures))
-        if config.outcome == "ordinal":
-            return metrics.DEFAULT_OF_LEVELS
-        return tuple(
-            name for name in metrics.DEFAULT_OF_NUMBERS if tally.has_truth or not metrics.needs_labels(name)
-        )
+        usual = metrics.DEFAULT_OF_LEVELS if config.outcome == "ordinal" else metrics.DEFAULT_OF_NUMBERS
+        if config.measures is None:
+            return tuple(name for name in usual if tally.has_truth or not metrics.needs_labels(name))
+        return tuple(dict.fromkeys(config.measures))
     if config.effect and not config.metrics and not _has_labels(tally):
         return ("selection-rate",)  # without labels nobody is known to be wrongly selected or missed
     if config.measures is not None:
@@ -64,17 +61,12 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
             name for name in dict.fromkeys(map(metrics.canonical, names)) if metrics.needs_labels(name)
         ]
         if needing:
-            without = " or ".join(metrics.defined(metrics.COMPARED, labelled=False))
-            if config.of_numbers:
-                without = metrics.DEFAULT_OF_NUMBERS[0]
+            kinds = {metrics.kind(name) for name in needing}
+            others = metrics.DEFAULT_OF_NUMBERS if kinds == {"number"} else metrics.COMPARED
+            without = next(name for name in others if not metrics.needs_labels(name))
             fix = f"give the label column, or choose another metric, such as {without}"
             problem = f"{', '.join(needing)} cannot be computed without labels"
             problems.append(Problem(problem, fix, Flag("metric")))
-    problem = ""
-    if DEFAULT in config.margin and not config.of_numbers:
-        problem = rate_mistake(config.margin[DEFAULT])
-    if problem:
-        problems.append(Problem(problem, WRITE_RATE, Flag("margin")))
     attributes = {group_counts.attribute for group_counts in tally.slices}
     for key, pairs in (("fail-on", config.fail_on), ("warn-on", config.warn_on)):
         problems += _check_gate_names(pairs, attributes, Flag(key))
@@ -83,29 +75,37 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
 
 
 def _check_kinds(tally: Tally, config: AuditConfig) -> Iterator[Problem]:
-    """Yield the metrics that are of another kind of outcome: rates of decisions, or measures of numbers."""
+    """Yield what was named and is of another kind of outcome: rates of decisions, or measures of numbers."""
+    gate_names = (name for _, name in config.watched_metrics)
+    names = dict.fromkeys([*config.metrics, *gate_names])
+    if config.of_numbers:
+        yield from _check_numbers(names, config)
+        return
     outcome = Flag("outcome")
-    if config.of_numbers and config.adjusted:
-        problem = "limits of numbers are each of one comparison alone, and are not widened"
-        yield Problem(problem, "leave it out: p-values and verdicts are adjusted by Holm", Flag("adjusted"))
-    gate_names = [name for _, name in config.watched_metrics]
-    for name in dict.fromkeys([*config.metrics, *gate_names]):
-        is_of_numbers = metrics.kind(name) == "number"
-        if is_of_numbers and not config.of_numbers:
+    if DEFAULT in config.margin and (problem := rate_mistake(config.margin[DEFAULT])):
+        yield Problem(problem, WRITE_RATE, Flag("margin"))
+    for name in names:
+        if metrics.kind(name) == "number":
             fix = ("name a rate, or say that the scores are numbers: ", Flag("outcome", "number"))
             yield Problem(f"{name} is of numbers, and decisions are audited", fix, outcome)
-        elif config.of_numbers and not is_of_numbers:
-            measure = metrics.DEFAULT_OF_NUMBERS[0]
-            cut = (
-                f"name one of numbers, such as {measure}, or say what is selected: ",
-                *AS_DECISIONS,
-            )
-            yield Problem(f"{name} is of decisions, and numbers are audited", cut, outcome)
         elif name == metrics.WHOLE_TABLE and not are_classes(tally.slices):
             key = "metric" if name in config.metrics else "fail-on"
             fix_of_classes = ("leave out ", Flag(key), ", or audit each class: ", Flag("outcome", "class"))
             yield Problem(f"{name} is of several classes, and none are audited", fix_of_classes, outcome)
-        elif is_of_numbers and not metrics.can_decide(name):
+
+
+def _check_numbers(names: Iterable[str], config: AuditConfig) -> Iterator[Problem]:
+    """Yield which of the metrics named cannot decide on numbers, and options that these do not take."""
+    outcome = Flag("outcome")
+    if config.adjusted:
+        problem = "limits of numbers are each of one comparison alone, and are not widened"
+        yield Problem(problem, "leave it out: p-values and verdicts are adjusted by Holm", Flag("adjusted"))
+    for name in names:
+        if metrics.kind(name) != "number":
+            measure = metrics.DEFAULT_OF_NUMBERS[0]
+            fix = (f"name one of numbers, such as {measure}, or say what is selected: ", *AS_DECISIONS)
+            yield Problem(f"{name} is of decisions, and numbers are audited", fix, outcome)
+        elif not metrics.can_decide(name):
             fix_of_margin = f"name one that has a margin: {', '.join(metrics.DEFAULT_OF_NUMBERS)}"
             yield Problem(f"{name} is shown in any case, and cannot decide", fix_of_margin, Flag("metric"))
         elif config.outcome == "ordinal" and name not in metrics.DEFAULT_OF_LEVELS:

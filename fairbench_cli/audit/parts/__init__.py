@@ -9,59 +9,63 @@ from typing import Any
 
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.compare.verdict import requested_names
-from fairbench_cli.audit.config import EXCLUDING, AuditConfig
+from fairbench_cli.audit.config import EXCLUDING, NUMERIC, AuditConfig, OutcomeKind
 from fairbench_cli.audit.parts.part import AllRows, Part
 from fairbench_cli.base.registry import Entry
 
 
 @dataclass(frozen=True)
 class RegisteredPart(Entry):
-    """Where a part is, and whether a configuration asks for it."""
+    """Where a part is, of which outcomes it can be, and whether a configuration asks for it."""
 
-    is_requested: Callable[[AuditConfig], bool]
+    outcomes: tuple[OutcomeKind, ...]
+    is_asked: Callable[[AuditConfig], bool]
+
+    def is_requested(self, config: AuditConfig) -> bool:
+        """Return whether an audit has the part."""
+        return (config.outcome or "decision") in self.outcomes and self.is_asked(config)
+
+
+def _always(_: AuditConfig) -> bool:
+    return True
 
 
 def _cuts_numbers(config: AuditConfig) -> bool:
-    """Return whether an attribute is cut, in an audit of numbers or decisions of one model, by no preset."""
-    is_single = not (config.compares or config.model_column or config.preset)
-    return config.outcome != "ordinal" and bool(config.bins) and is_single
+    """Return whether an attribute is cut, in an audit of one model, by no preset."""
+    return bool(config.bins) and not (config.compares or config.model_column or config.preset)
 
 
-_REQUESTED: dict[str, tuple[str, Callable[[AuditConfig], bool]]] = {
-    "impact": ("guidelines:GUIDELINES", lambda config: config.preset in EXCLUDING),
-    "slices": ("trends:TRENDS", lambda config: config.sliced_by is not None and not config.of_numbers),
-    "changes": ("changes:CHANGES", lambda config: config.compares and not config.of_numbers),
-    "number_slices": (
-        "number_trends:NUMBER_TRENDS",
-        lambda config: config.sliced_by is not None and config.of_numbers,
+_DECISIONS: tuple[OutcomeKind, ...] = ("decision", "class")
+_ANY = (*_DECISIONS, *NUMERIC)
+_REGISTERED: dict[str, tuple[str, tuple[OutcomeKind, ...], Callable[[AuditConfig], bool]]] = {
+    "impact": ("guidelines:GUIDELINES", _DECISIONS, lambda config: config.preset in EXCLUDING),
+    "slices": ("trends:TRENDS", _DECISIONS, lambda config: config.sliced_by is not None),
+    "changes": ("changes:CHANGES", _DECISIONS, lambda config: config.compares),
+    "number_slices": ("number_trends:NUMBER_TRENDS", NUMERIC, lambda config: config.sliced_by is not None),
+    # By means, which levels in an order have not.
+    "number_changes": ("number_changes:NUMBER_CHANGES", ("number",), lambda config: config.compares_models),
+    "numbers": ("numbers:NUMBERS", NUMERIC, _always),
+    "classes": ("whole_table:WHOLE_TABLE_OF_CLASSES", _DECISIONS, lambda config: len(config.favourable) > 1),
+    "rates": ("rates:RATES_OF_GROUPS", _ANY, _always),  # of numbers the verdicts alone
+    "numeric_attributes": (
+        "numeric_attributes:NUMERIC_ATTRIBUTES",
+        (*_DECISIONS, "number"),
+        _cuts_numbers,
     ),
-    "number_changes": (  # by means, which levels in an order have not
-        "number_changes:NUMBER_CHANGES",
-        lambda config: config.compares_models and config.outcome == "number",
-    ),
-    "numbers": ("numbers:NUMBERS", lambda config: config.of_numbers),
-    "classes": (
-        "whole_table:WHOLE_TABLE_OF_CLASSES",
-        lambda config: not config.of_numbers and len(config.favourable) > 1,
-    ),
-    "rates": ("rates:RATES_OF_GROUPS", lambda _: True),
-    "numeric_attributes": ("numeric_attributes:NUMERIC_ATTRIBUTES", _cuts_numbers),
-    "requested": ("requested_metrics:BY_NAME", lambda config: bool(requested_names(config))),
-    "subgroups": ("subgroups:SUBGROUPS", lambda config: config.scan),
-    "curves": ("curves:CURVES", lambda config: config.curves),
-    "moved_thresholds": ("moved_thresholds:MOVED_THRESHOLDS", lambda config: config.mitigate),
-    "explanations": (
-        "explanations:EXPLAINED",
-        lambda config: bool(config.explained_by) and not config.of_numbers,
-    ),
+    "requested": ("requested_metrics:BY_NAME", _DECISIONS, lambda config: bool(requested_names(config))),
+    "subgroups": ("subgroups:SUBGROUPS", _DECISIONS, lambda config: config.scan),
+    "curves": ("curves:CURVES", _DECISIONS, lambda config: config.curves),
+    "moved_thresholds": ("moved_thresholds:MOVED_THRESHOLDS", _DECISIONS, lambda config: config.mitigate),
+    "explanations": ("explanations:EXPLAINED", _DECISIONS, lambda config: bool(config.explained_by)),
     "number_explanations": (
         "number_explanations:NUMBERS_EXPLAINED",
-        lambda config: bool(config.explained_by) and config.outcome == "number",
+        ("number",),
+        lambda config: bool(config.explained_by),
     ),
 }
 PARTS = {
-    key: RegisteredPart(f"fairbench_cli.audit.parts.{target}", is_requested)
-    for key, (target, is_requested) in _REQUESTED.items()
+    key: RegisteredPart(f"fairbench_cli.audit.parts.{target}", outcomes, is_asked)
+    for key, (target, outcomes, is_asked) in _REGISTERED.items()
 }
 
 

@@ -340,7 +340,7 @@ def flat_columns(kind: type) -> tuple[str, ...]:
     """
     columns: list[str] = []
     for row_field in fields(kind):
-        if row_field.type in (float | None, Interval | None):
+        if row_field.type in (float | None, Interval | None) or row_field.default is None:
             continue
         if row_field.type is Interval:
             columns += [row_field.name, f"{row_field.name}_low", f"{row_field.name}_high"]

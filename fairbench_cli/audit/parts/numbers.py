@@ -39,9 +39,6 @@ from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 KEY = "numbers"
 SEVERITY: dict[Verdict, int] = {"fail": 0, "undecided": 1, "pass": 2}
 SHARE_DECIMALS = 3  # of shares, and of what has no unit
-SHARE_ABOVE = "share-above"
-HIGHEST = "top "  # of a decision that takes so many of the highest
-FROM = "score >= "  # of one that takes what is not below a threshold
 
 
 def read_estimates(scan: Scan) -> tuple[SliceEstimates, ...]:
@@ -71,42 +68,10 @@ def compared_by(scan: Scan) -> AuditConfig:
 
 def judge_numbers(estimates: Sequence[SliceEstimates], base: Report) -> tuple[NumberSlice, ...]:
     """Return the comparisons of every slice, with their verdicts."""
-    slices = tuple(
-        add_shares_above(numbers, base)
-        for numbers in compare_numbers(estimates, base.decided_by, base.config)
-    )
+    slices = compare_numbers(estimates, base.decided_by, base.config)
     if not are_stream(base.slices, base.config):
         return slices
     return tuple(replace(numbers, is_last_look=numbers.model == base.last) for numbers in slices)
-
-
-def add_shares_above(numbers: NumberSlice, base: Report) -> NumberSlice:
-    """Add to each group the share that is above the cut, which decides nothing; levels have none."""
-    if base.config.outcome == "ordinal":
-        return numbers
-    shares = {
-        row.group: row.metrics.get("selection-rate") for row in base.groups if row.place == numbers.place
-    }
-    groups = []
-    for group in numbers.groups:
-        share = shares.get(group.group)
-        if share is not None:
-            group = replace(group, values={**group.values, SHARE_ABOVE: share})
-        groups.append(group)
-    return replace(numbers, groups=tuple(groups))
-
-
-def label_measure(name: str, numbers: NumberSlice) -> str:
-    """Return the head of a column: "share from 150,000 up", "in the highest 10 %"."""
-    cut = numbers.decision
-    if name != SHARE_ABOVE:
-        return NUMBER_MEASURES[name].label
-    if cut.startswith(HIGHEST):
-        share, _, _ = cut.removeprefix(HIGHEST).partition(" (")  # without what ties did to it
-        return f"in the highest {share}"
-    if cut.startswith(FROM):
-        return f"share from {float(cut.removeprefix(FROM)):,.15g} up"
-    return f"share with {cut}"
 
 
 def verdicts_of_numbers(slices: Sequence[NumberSlice]) -> Iterator[tuple[Place, str, Verdict]]:
@@ -333,7 +298,7 @@ def group_table(title: str, numbers: NumberSlice, view: View) -> TextTable:
         "rows": lambda group: formatting.count_cell(group.rows),
     }
     for name in shown:
-        columns[label_measure(name, numbers)] = (
+        columns[NUMBER_MEASURES[name].label] = (
             lambda group, name=name: _measure_cell(name, group.values[name], numbers.digits)  # type: ignore[misc]
         )
     return view.table(title, columns, numbers.groups)

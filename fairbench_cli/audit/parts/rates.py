@@ -103,7 +103,7 @@ def verdict_rows(_: None, report: Report) -> Iterable[Row]:
 
 def rate_sections(_: None, report: Report, view: View) -> Sequence[Section]:
     """Return a section an attribute; one of metrics that do not decide, and one of everybody."""
-    if report.of_numbers or report.without_verdict or (view.brief and report.config.preset in EXCLUDING):
+    if not report.overall or report.without_verdict or (view.brief and report.config.preset in EXCLUDING):
         return ()  # other tables have what decides
     sliced = report.config.sliced_by is not None
     if sliced and view.brief and view.max_rows is not None:
@@ -191,8 +191,7 @@ def _gap_cell(attribute: AttributeVerdict, metric: str, report: Report) -> Table
 
 def place_name(place: Place, report: Report) -> str:
     """Name the model, or slice, and the decision of an attribute."""
-    # Which decides nothing of numbers, and is the same in all slices.
-    decision = "" if report.of_numbers or report.of_strata else place.decision
+    decision = "" if report.of_strata else place.decision  # the same in all slices
     return formatting.format_place(place.model, decision, report.config.slice_name)
 
 

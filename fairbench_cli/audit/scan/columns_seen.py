@@ -258,11 +258,11 @@ def _are_numbered(values: Sequence[str], kind: Kind) -> bool:
     )
 
 
-def _median(rows_of_numbers: Sequence[tuple[float, int]]) -> float:
+def _median(rows_by_number: Sequence[tuple[float, int]]) -> float:
     """Return the lower median of numbers with the rows of each."""
-    n_rows = sum(rows for _, rows in rows_of_numbers)
+    n_rows = sum(rows for _, rows in rows_by_number)
     n_below = 0
-    ordered = sorted(rows_of_numbers)
+    ordered = sorted(rows_by_number)
     for number, rows in ordered:
         n_below += rows
         if 2 * n_below >= n_rows:
@@ -330,18 +330,18 @@ def _make_candidate(column: ColumnSeen, outcome_kind: What, why: str, *, is_like
     return Candidate(column.name, outcome_kind, values_shown, favourable, why, is_likely)
 
 
-def find_labels(columns: Sequence[ColumnSeen], score: ColumnSeen, *, of_numbers: bool) -> list[Candidate]:
+def find_labels(columns: Sequence[ColumnSeen], score: ColumnSeen, *, as_numbers: bool) -> list[Candidate]:
     """Return the columns that may say who was right, of a score that is known, the likeliest first."""
     ranked: list[tuple[int, bool, Candidate]] = []
     for position, column in enumerate(columns):
         if column.name == score.name or not _may_be_outcome(column):
             continue
         is_last = position == len(columns) - 1
-        reasons = _reasons_of_labels(column, score, of_numbers=of_numbers)
+        reasons = _reasons_of_labels(column, score, as_numbers=as_numbers)
         for rank, (why, is_likely, holds) in enumerate(reasons):
             if holds:
                 outcome_kind: What = "decision"
-                if of_numbers:
+                if as_numbers:
                     outcome_kind = "number"
                 elif not column.has_two_values:
                     outcome_kind = "classes"
@@ -352,11 +352,11 @@ def find_labels(columns: Sequence[ColumnSeen], score: ColumnSeen, *, of_numbers:
 
 
 def _reasons_of_labels(
-    column: ColumnSeen, score: ColumnSeen, *, of_numbers: bool
+    column: ColumnSeen, score: ColumnSeen, *, as_numbers: bool
 ) -> Iterator[tuple[str, bool, bool]]:
     """Yield why a column may be the label, whether that makes it likely, and whether it holds."""
     name = column.name
-    if of_numbers:
+    if as_numbers:
         numbers = column.is_numeric and column.distinct > MOST_CODES
         yield f"the column is called {name}", True, numbers and name in LABELS
         truths = numbers and recognise.named_like_truths(name)

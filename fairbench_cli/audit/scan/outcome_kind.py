@@ -147,11 +147,16 @@ def find_idle_options(config: AuditConfig) -> list[Problem]:
             "scan": config.scan,
             "mitigate": config.mitigate,
             "tau": config.taus,
+            "threshold": config.threshold,
+            "top-k": config.top_k,
+            "top-share": config.top_share,
         }
-        for key, value in used.items():
-            if value:
-                fix = ("leave it out, or say how scores become decisions: ", *AS_DECISIONS)
-                problems.append(Problem(f"{key} is of decisions, and numbers are audited", fix, Flag(key)))
+        cuts = ("threshold", "top-k", "top-share")
+        for key in (key for key, value in used.items() if value):
+            fix: MessageText = ("leave it out, or say how scores become decisions: ", *AS_DECISIONS)
+            if key in cuts:
+                fix = ("leave it out, or take what it cuts for decisions: ", Flag("outcome", "decision"))
+            problems.append(Problem(f"{key} is of decisions, and numbers are audited", fix, Flag(key)))
         problems += _find_idle_changes(config)
     return problems
 

@@ -175,7 +175,7 @@ def find_cuts(
     UserError
         For a list longer than the file, too many lists, or scores that are not finite numbers.
     """
-    if all(decision.kind in ("binary", "threshold") for decision in decisions):
+    if all(decision.kind in ("binary", "threshold", "none") for decision in decisions):
         return {None: [_make_cut(decision) for decision in decisions]}
     if roles.model is None and source.format in ALONE and source.in_sql[column].form != "text":
         near_cuts = _find_ranks_near(source, column, decisions)
@@ -263,7 +263,8 @@ def _make_cut(decision: Decision, ranks: Mapping[int, Rank] | None = None) -> Cu
     """Return where a decision cuts, given the scores of the ranks that it needs, by rank."""
     text = str(decision)
     if not ranks:
-        return Cut(text, 1.0 if decision.kind == "binary" else decision.value + 0.0)
+        scores = {"binary": 1.0, "none": math.inf}
+        return Cut(text, scores.get(decision.kind, decision.value + 0.0))
     k, rank = next(iter(ranks.items()))
     if decision.kind == "median":  # between the two ranks in the middle, which may be one
         middle = (rank, list(ranks.values())[-1])

@@ -212,9 +212,7 @@ def _describe(row: Comparison, report: Report) -> str:
 
 def _looked_at(verdict: AttributeVerdict, report: Report) -> Iterator[Comparison]:
     """Yield the comparisons that the verdict on an attribute, or a gate, looks at, the worst first."""
-    if report.of_numbers:
-        yield from worst_first_numbers(row for row in report.judged_numbers if row.place == verdict.place)
-        return
+    yield from worst_first_numbers(row for row in report.judged_numbers if row.place == verdict.place)
     table = report.whole_table_at(verdict)
     if table is not None:
         yield table

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 
 from fairbench_cli.audit.compare.family import NAMED_SHARE
 from fairbench_cli.audit.compare.gate import describe_undecided, names_of_worse
-from fairbench_cli.audit.compare.report import WHOLE_DECISION, Disparity, GroupRow, Report
+from fairbench_cli.audit.compare.report import WHOLE_DECISION, Disparity, GroupRow, Pair, Report
 from fairbench_cli.audit.config import find_verdict_names
 from fairbench_cli.audit.metrics import ROLL_UPS, WHOLE_TABLE
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of, rates
@@ -139,7 +139,7 @@ def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer
 
 def _plot_sentence(sentence: Sentence, report: Report) -> Chart:
     """Return the chart of a sentence: of slices over these, else by group."""
-    if report.of_numbers:
+    if sentence.metric in NUMBER_MEASURES:
         from fairbench_cli.audit.parts.numbers import plot_numbers
         from fairbench_cli.audit.show.number_headline import judged_slices
 
@@ -163,7 +163,7 @@ def _sections(report: Report, view: View) -> Iterator[Section]:
 
         if questions := ask_next(report):
             yield Section("What to ask next", notes=questions)
-    has_verdicts = bool(report.verdicts) and not (report.without_verdict or report.of_numbers)
+    has_verdicts = bool(report.verdicts and report.overall) and not report.without_verdict
     if has_verdicts and not view.brief and not report.config.sliced_by:
         heads = {name: RATES[name].label for name in report.deciding}
         table = rates.verdict_table(
@@ -257,7 +257,8 @@ def format_level(report: Report) -> str:
 def describe_references(report: Report) -> str:
     """Return whom groups are compared with: "race against Caucasian, sex against Male (largest)"."""
     config = report.config
-    by_attribute = group_by(report.disparities, lambda row: row.attribute)
+    compared: tuple[Pair, ...] = (*report.disparities, *report.judged_numbers)
+    by_attribute = group_by(compared, lambda row: row.attribute)
     if not by_attribute:
         return "nobody to compare"
     if config.ref_method in ("minimum", "maximum", "rest") or len(by_attribute) > MOST_NAMED:

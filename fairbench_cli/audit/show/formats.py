@@ -58,12 +58,10 @@ def write(report: "Report", name: str) -> str:
     if report.without_verdict and name == "verdicts":
         problem = f"preset {report.config.preset} has no pass mark, so there are no verdicts"
         raise user_error(problem, "print the impact ratios: --format csv", "--format")
-    if report.of_numbers and name in OF_NUMBERS:
-        from fairbench_cli.audit.show.tables import tables_of, to_csv
+    if report.config.of_numbers and name in OF_NUMBERS:
+        from fairbench_cli.audit.show.tables import to_csv
 
-        table = OF_NUMBERS[name]
-        if table in tables_of(report):
-            return to_csv(report, table)
+        return to_csv(report, OF_NUMBERS[name])
     return _render(report, name)
 
 

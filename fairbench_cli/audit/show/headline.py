@@ -85,7 +85,7 @@ def spoken_verdict(answer: Headline, report: Report) -> Verdict | None:
 
 
 def _headline(report: Report) -> Headline:
-    if report.of_numbers:
+    if report.config.of_numbers:
         from fairbench_cli.audit.show.number_headline import number_headline
 
         return number_headline(report)

@@ -20,7 +20,7 @@ def ask_next(report: Report) -> tuple[str, ...]:
     """Return the questions: labels or kinds of mistakes, rows, small groups, the limit, an explanation."""
     small_groups = next((note for note in report.notes if note.startswith(formatting.MARKED)), "")
     lines = [_ask_for_labels(report), _ask_for_rows(report), small_groups]
-    if not (report.of_numbers or report.config.preset):
+    if not report.config.preset:
         lines += [_name_limit(report), _offer_explanation(report)]
     return tuple(filter(None, lines))
 

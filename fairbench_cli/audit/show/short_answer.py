@@ -54,7 +54,7 @@ def short_document(report: Report) -> Document:
     """Return the answer of an audit as it fits a console."""
     answer = headline(report)
     sections = []
-    if not (report.without_verdict or report.of_numbers):
+    if not report.without_verdict:
         sections += list(_attributes_section(report))
     for part, findings in parts_of(report):
         sections += list(part.short(findings, report))

@@ -17,10 +17,12 @@ from fairbench_cli.audit.compare.report import (
     AttributeVerdict,
     Comparison,
     Disparity,
+    GroupRow,
+    Interval,
+    NumberComparison,
     Report,
     WholeTable,
 )
-from fairbench_cli.audit.metrics import WHOLE_TABLE
 from fairbench_cli.audit.parts import PARTS, parts_of
 from fairbench_cli.audit.parts.formatting import flat_columns, flatten
 from fairbench_cli.audit.parts.part import Row, Value
@@ -68,10 +70,17 @@ def tables_of(report: Report) -> dict[str, Callable[[], Iterable[Row]]]:
     return {name: make for name, make in makers.items() if name in always or any(make())}
 
 
+def columns_of(table: str) -> tuple[str, ...]:
+    """Return the columns of a table that may be without rows."""
+    if table == "groups":
+        return (*flat_columns(GroupRow), "metric", *flat_columns(Interval))
+    return flat_columns({"numbers": NumberComparison}.get(table, Disparity))
+
+
 def to_csv(report: Report, table: str) -> str:
-    """Write a table of `tables_of` as CSV."""
-    rows = list(tables_of(report)[table]())
-    columns: Iterable[str] = flat_columns(Disparity)
+    """Write a table of `tables_of` as CSV; of one without rows its columns."""
+    rows = list(tables_of(report).get(table, list)())
+    columns: Iterable[str] = columns_of(table)
     if rows:
         columns = rows[0]
     return csv_text(rows, columns, ("false", "true"))
@@ -200,13 +209,12 @@ def _gate_fields(report: Report) -> dict[str, Any]:
 
 
 def _ci_attribute(verdict: AttributeVerdict, report: Report) -> dict[str, Any]:
-    names = report.decided_by if report.of_numbers else (*report.deciding, WHOLE_TABLE)
     return {
         "model": verdict.model,
         "decision": verdict.decision,
         "attribute": verdict.attribute,
         "verdict": verdict.verdict,
-        "failing": [name for name in names if verdict.by_metric.get(name) == "fail"],
+        "failing": [name for name in report.deciding_metrics if verdict.by_metric.get(name) == "fail"],
     }
 
 
