@@ -39,14 +39,15 @@ class Margin:
         return {"units": value_text, "percent": f"{value_text} %", "sd": f"{value_text} sd"}[self.unit]
 
     def in_units(self, reference: "Moments") -> Floats:
-        """Return the margin in units of the outcome; NaN for per cent of a mean that is not above 0.
+        """Return the margin in units of the outcome; NaN for per cent of a mean that is 0.
 
         >>> from fairbench_cli.measures.moments import sum_powers_along
         >>> Margin(5, "percent").in_units(sum_powers_along([10.0, 30.0])).tolist()
         1.0
         """
         if self.unit == "percent":
-            return np.asarray(np.where(reference.mean > 0, self.value / 100 * reference.mean, np.nan))
+            size = np.abs(reference.mean)
+            return np.asarray(np.where(size > 0, self.value / 100 * size, np.nan))
         if self.unit == "sd":
             return np.asarray(self.value * reference.deviation)
         return np.full(np.shape(reference.rows), self.value)

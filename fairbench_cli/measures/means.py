@@ -2,16 +2,17 @@
 
 Welch's interval is too narrow where a small group has a skewed outcome, as pay has; Hall's (1992), which
 transforms t by the skewness of the difference, is too narrow where Welch's is right. The wider of both, to
-each side, holds what it says in both cases, and p is the larger of both. Rows may have weights (degrees of
-freedom by Kish's effective rows) or come in clusters (`clusters`: CR2 and Satterthwaite). scipy.special is
-imported inside, as it is slow to load.
+each side, holds what it says in both cases, and p is the larger of both. Neither knows of the values that a
+small group has missed: where rows are at hand, tests by their splits (`splits`) are the third. Rows may have
+weights (degrees of freedom by Kish's effective rows) or come in clusters (`clusters`: CR2 and Satterthwaite;
+then there are no splits). scipy.special is imported inside, as it is slow to load.
 
 A margin that is itself estimated, in per cent of the reference's mean or in its standard deviations, is
 tested by a contrast: comparing a limit with an estimate would pass too often, however many rows there are.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -29,12 +30,14 @@ from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.margin import Margin
 from fairbench_cli.measures.moments import Moments
 from fairbench_cli.measures.significance import normal_quantiles
+from fairbench_cli.measures.splits import SplitTests, least_tail
 
 Bools = NDArray[np.bool_]
 Ways = Sequence[ClusterSums]
 
 NO_SKEWNESS = 1e-6  # below it Hall's transformation is its limit
-FEWEST_ROWS = 30  # a mean of fewer decides nothing
+FEWEST_ROWS = 10  # a mean of fewer decides nothing
+FEWEST_UNSPLIT_ROWS = 30  # nor one of fewer whose rows are not split: of clusters, of changes
 MANY_ROWS = 100  # of fewer, a skewed mean is said to be one
 SKEWED = 0.2
 ENOUGH_ROWS = ""
@@ -68,6 +71,8 @@ class MeanInterval:
         Of the estimate; NaN where a group has fewer than three rows.
     p_hall, hall_low, hall_high : array
         By Hall's transformation; Welch's where there is no skewness.
+    p_splits, splits_low, splits_high : array
+        By splits of the rows; NaN without them (`add_split_tests`).
     """
 
     value: Floats
@@ -81,21 +86,24 @@ class MeanInterval:
     p_hall: Floats
     hall_low: Floats
     hall_high: Floats
+    p_splits: Floats
+    splits_low: Floats
+    splits_high: Floats
 
     @property
     def low(self) -> Floats:
-        """The lower limit, the smaller of both."""
-        return np.asarray(np.minimum(self.welch_low, self.hall_low))
+        """The lower limit, the smallest."""
+        return np.asarray(np.fmin(np.minimum(self.welch_low, self.hall_low), self.splits_low))
 
     @property
     def high(self) -> Floats:
-        """The upper limit, the larger of both."""
-        return np.asarray(np.maximum(self.welch_high, self.hall_high))
+        """The upper limit, the largest."""
+        return np.asarray(np.fmax(np.maximum(self.welch_high, self.hall_high), self.splits_high))
 
     @property
     def p(self) -> Floats:
-        """Two-sided p of "it is 0", the larger of both."""
-        return np.asarray(np.maximum(self.p_welch, self.p_hall))
+        """Two-sided p of "it is 0", the largest."""
+        return np.asarray(np.fmax(np.maximum(self.p_welch, self.p_hall), self.p_splits))
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +115,7 @@ class MeanComparison:
     difference : MeanInterval
         The group's mean less its reference's.
     ratio, ratio_low, ratio_high : array
-        Of the means, limits on the log scale; NaN unless both means are above 0.
+        Of the means, limits on the log scale, or by splits; NaN unless both means are above 0.
     hedges_g : array
         The difference in pooled standard deviations, corrected for few rows.
     bonett_d, bonett_low, bonett_high : array
@@ -250,6 +258,7 @@ def wider_interval(contrast: Contrast, confidence: ArrayLike = 0.95) -> MeanInte
     skewness = np.where(has_spread, divide(third, error**3), np.nan)
     gamma = np.nan_to_num(skewness)
     quantile = t_quantile(degrees, confidence)
+    unknown = np.full(np.shape(value), np.nan)
     skewed_t = t_if_tested + gamma * t_if_tested**2 / 3 + gamma**2 * t_if_tested**3 / 27 + gamma / 6
     return MeanInterval(
         value=np.asarray(value),
@@ -263,6 +272,9 @@ def wider_interval(contrast: Contrast, confidence: ArrayLike = 0.95) -> MeanInte
         p_hall=t_test_p(skewed_t, degrees),
         hall_low=value - _hall(quantile, gamma) * error,
         hall_high=value - _hall(-quantile, gamma) * error,
+        p_splits=unknown,
+        splits_low=unknown,
+        splits_high=unknown,
     )
 
 
@@ -281,7 +293,7 @@ def _contrast(
     reference_sign, group_sign = (np.asarray(sign, dtype=np.float64) for sign in signs)
     # Both less the shift, so that a difference of large numbers keeps its digits.
     distance = (group.mean - group.shift) * group_sign + (reference.mean - reference.shift) * reference_sign
-    value = distance + group.shift * group_sign + reference.shift * reference_sign
+    value = distance + group.shift * (group_sign + reference_sign)
     if ways:
         shape = np.shape(value)
         sides = np.stack([np.broadcast_to(sign, shape) for sign in (reference_sign, group_sign)], axis=-1)
@@ -374,7 +386,9 @@ def _bonett(group: Moments, reference: Moments) -> tuple[Floats, Floats]:
     return d, np.sqrt(variance)
 
 
-def row_shortage(group: Moments, reference: Moments, skewness: ArrayLike) -> NDArray[np.str_]:
+def row_shortage(
+    group: Moments, reference: Moments, skewness: ArrayLike, fewest: int = FEWEST_ROWS
+) -> NDArray[np.str_]:
     """Return why the means of two groups say little, if so: `FEW_ROWS`, `FEW_SKEWED_ROWS` or `ENOUGH_ROWS`.
 
     Parameters
@@ -382,18 +396,20 @@ def row_shortage(group: Moments, reference: Moments, skewness: ArrayLike) -> NDA
     group, reference : Moments, shape (...)
     skewness : array
         Of the difference of the means.
+    fewest : int
+        Rows that are enough.
 
     Examples
     --------
     >>> from fairbench_cli.measures.moments import moments_from_sums
-    >>> one_group = moments_from_sums([20, 50, 50, 400], [[20, 50, 50, 400]] * 5)
+    >>> one_group = moments_from_sums([9, 50, 50, 400], [[9, 50, 50, 400]] * 5)
     >>> row_shortage(one_group, one_group, [0.0, 0.1, -0.3, 0.3]).tolist()
     ['few rows', '', 'few rows, skewed', '']
     """
     rows = np.minimum(group.effective_rows, reference.effective_rows)
     is_skewed = (rows < MANY_ROWS) & (np.abs(skewness) >= SKEWED)
     shortage: NDArray[np.str_] = np.where(
-        rows < FEWEST_ROWS, FEW_ROWS, np.where(is_skewed, FEW_SKEWED_ROWS, ENOUGH_ROWS)
+        rows < fewest, FEW_ROWS, np.where(is_skewed, FEW_SKEWED_ROWS, ENOUGH_ROWS)
     )
     return shortage
 
@@ -472,7 +488,7 @@ def _margin_contrasts(
     """Return the difference plus the margin, and less the margin; NaN where there is no margin."""
     units = margin.in_units(reference)
     if margin.unit == "percent":
-        factor = margin.value / 100
+        factor = margin.value / 100 * np.sign(reference.mean)  # below 0 more of it is less
         missing = np.where(np.isnan(units), np.nan, 0.0)
         plus = _contrast(group, reference, (missing - (1 - factor), 1.0), ways)
         minus = _contrast(group, reference, (missing - (1 + factor), 1.0), ways)
@@ -511,6 +527,53 @@ def _add_deviations(difference: Contrast, group: Moments, reference: Moments, si
     )
 
 
+def add_split_limits(
+    difference: MeanInterval, p: Floats, low: Floats, high: Floats, confidence: float = 0.95
+) -> MeanInterval:
+    """Return a difference of means with p and limits by splits, NaN where there are none."""
+    with_p = replace(difference, p_splits=p)
+    # So that p and limits agree, where rounding or a wave of p between two limits would part them.
+    is_open = with_p.p >= 1 - confidence
+    return replace(
+        with_p,
+        splits_low=np.where(is_open, np.minimum(low, 0.0), low),
+        splits_high=np.where(is_open, np.maximum(high, 0.0), high),
+    )
+
+
+def add_split_tests(
+    comparison: MeanComparison,
+    judgement: MarginJudgement,
+    tests: Sequence[SplitTests],
+    confidence: float = 0.95,
+) -> tuple[MeanComparison, MarginJudgement]:
+    """Return a comparison and a judgement, shape (groups,), with what splits of the rows say.
+
+    The larger p, the wider limits, and a margin is kept to, or left, where all tests say so. The limits of
+    the ratio are those of the splits, which agree with the margins. Groups without splits stay as they are.
+    """
+    columns = np.array(tests, dtype=np.float64).T
+    p, low, high, ratio_low, ratio_high, low_tail, high_tail, *tails_at_high = columns
+    is_split = ~np.isnan(p)
+    difference = add_split_limits(comparison.difference, p, low, high, confidence)
+    is_open = is_split & (difference.p >= 1 - confidence)
+    ratio_low = np.where(is_open, np.minimum(ratio_low, 1.0), ratio_low)
+    ratio_high = np.where(is_open, np.maximum(ratio_high, 1.0), ratio_high)
+    tail = least_tail(confidence)
+    is_inside = (high_tail < tail) & (tails_at_high[0] < tail)
+    below = (judgement.below.high < 0) & (~is_split | (low_tail < tail))
+    above = (judgement.above.low > 0) & (~is_split | (tails_at_high[1] < tail))
+    return (
+        replace(
+            comparison,
+            difference=difference,
+            ratio_low=np.where(is_split, ratio_low, comparison.ratio_low),
+            ratio_high=np.where(is_split, ratio_high, comparison.ratio_high),
+        ),
+        replace(judgement, is_within=judgement.is_within & (~is_split | is_inside), is_outside=below | above),
+    )
+
+
 def rows_to_decide(
     group: Moments,
     reference: Moments,
@@ -522,7 +585,8 @@ def rows_to_decide(
     """Return how many rows of both groups together would decide with a probability of `power`.
 
     If means, variances and the groups' shares of the rows are as measured: beyond the margin until it fails,
-    within it until it passes. By the normal distribution, and at least `FEWEST_ROWS` of the smaller group.
+    within it until it passes. By the normal distribution, and at least `FEWEST_ROWS` of the smaller group;
+    of rows in clusters `FEWEST_UNSPLIT_ROWS`.
     NaN where no number of rows would do, or there is no variance.
 
     Examples
@@ -561,4 +625,7 @@ def rows_to_decide(
     to_pass = np.where(high < np.log(MOST_ROWS), np.exp(high), np.nan)
     rows_wanted = np.where(is_inside, to_pass, to_fail)
     rows_wanted = np.where((difference.variance > 0) & (rows_wanted < MOST_ROWS), rows_wanted, np.nan)
-    return np.asarray(np.maximum(rows_wanted, divide(FEWEST_ROWS, shares)))
+    fewest = FEWEST_ROWS
+    if ways:
+        fewest = FEWEST_UNSPLIT_ROWS
+    return np.asarray(np.maximum(rows_wanted, divide(fewest, shares)))

@@ -9,16 +9,31 @@ a scale.
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.moments import Moments
 
 SEED = 20261128
 MOST_EXACT = 20_000
 EQUAL = 1e-9  # t that differ by less than this part of them are equal
 ROUNDING = 1e-12  # of the sum of squares of all rows: less is none
+DRAWN = 1999
+MORE_DRAWN = 19_999  # the first are the same: where few would leave Holm's method no digits
+MOST_DRAWN = 199_999
+SMALL_P = 0.02  # below it more are drawn
+MANY_LEVEL = 0.05 / 40  # below it 1,999 splits have too few digits; of ten times as many below a tenth of it
+SMALL_SIDE = 2000  # rows, up to which splits are always drawn
+LARGEST_SIDE = 20_000  # rows of the smaller side, above which they never are
+SKEWED_MEAN = 0.1  # of the mean of the smaller side: up to it the t of many rows is right
+DOUBLINGS = 30
+HALVINGS = 40
+FARTHEST = 12.0  # of the logarithm of a ratio
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,3 +230,164 @@ def tail_shares(splits: Splits, shift: float = 0.0, scale: float = 1.0) -> tuple
     if splits.is_exact:
         return n_lower / len(splits), n_higher / len(splits)
     return (1 + n_lower) / (1 + len(splits)), (1 + n_higher) / (1 + len(splits))
+
+
+def needs_splits(group: Moments, reference: Moments) -> NDArray[np.bool_]:
+    """Return whether a small or skewed side may have missed values that its variance then does not hold.
+
+    Parameters
+    ----------
+    group, reference : Moments, shape (...)
+        Around one shift.
+    """
+    rows = np.minimum(group.rows, reference.rows)
+    is_skewed = skewness_of_both(group, reference) >= SKEWED_MEAN
+    return np.asarray((rows >= 2) & ((rows <= SMALL_SIDE) | ((rows <= LARGEST_SIDE) & is_skewed)))
+
+
+def skewness_of_both(group: Moments, reference: Moments) -> Floats:
+    """Return how skewed the mean of the smaller side is, either way, if both have one law."""
+    both = group + reference
+    second = divide(both.central_sum(1, 2), both.weight)
+    skewness = divide(divide(both.central_sum(1, 3), both.weight), second**1.5)
+    return divide(np.abs(skewness), np.sqrt(np.minimum(group.rows, reference.rows)))
+
+
+class SplitTests(NamedTuple):
+    """What splits say of two means; NaN throughout where none are drawn.
+
+    Parameters
+    ----------
+    p : float
+        Two-sided p of equal laws: twice the smaller tail.
+    low, high : float
+        Limits of the shift; infinite without an end.
+    ratio_low, ratio_high : float
+        Limits of the scale; NaN unless both means are above 0.
+    lower_at_low, higher_at_low, lower_at_high, higher_at_high : float
+        One-sided p of a t as small, and as large, at the margin's lower edge, and at its upper one.
+    """
+
+    p: float
+    low: float
+    high: float
+    ratio_low: float
+    ratio_high: float
+    lower_at_low: float
+    higher_at_low: float
+    lower_at_high: float
+    higher_at_high: float
+
+
+NO_SPLITS = SplitTests(*[math.nan] * 9)
+Hypothesis = tuple[float, float]
+
+
+def draw_enough(
+    group: Floats, reference: Floats, weights: tuple[Floats, Floats] | None = None, least_p: float = 0.05
+) -> Splits:
+    """Return splits whose p has enough digits: the smaller it is, and is asked to be, the more.
+
+    Parameters
+    ----------
+    group, reference, weights
+        As in `draw_splits`.
+    least_p : float
+        The smallest level that p may have to be below, as Holm's method asks.
+    """
+    splits = draw_splits(group, reference, DRAWN, weights=weights)
+    is_costly = min(len(group), len(reference)) > SMALL_SIDE
+    for n_splits, small_p in ((MORE_DRAWN, SMALL_P), (MOST_DRAWN, SMALL_P / 10)):
+        p = two_sided_p(splits)
+        is_enough = least_p >= MANY_LEVEL * DRAWN / len(splits)
+        if splits.is_exact or p >= small_p or (is_enough and (is_costly or n_splits == MOST_DRAWN)):
+            return splits
+        splits = draw_splits(group, reference, n_splits, weights=weights)
+    return splits
+
+
+def two_sided_p(splits: Splits) -> float:
+    """Return p of equal laws, equal-tailed as the limits are."""
+    return min(1.0, 2 * min(tail_shares(splits)))
+
+
+def least_tail(confidence: float) -> float:
+    """Return the one-sided p below which a hypothesis is rejected; a p that is equal to it is not below."""
+    return (1 - confidence) / 2 * (1 - EQUAL)
+
+
+def test_splits(
+    splits: Splits, error: float, ratio_error: float, edges: tuple[Hypothesis, Hypothesis], confidence: float
+) -> SplitTests:
+    """Return tests and limits of two means by their splits.
+
+    Parameters
+    ----------
+    splits : Splits
+    error, ratio_error : float
+        Standard errors of the difference and of the logarithm of the ratio, about: where limits are looked
+        for. NaN where there is no ratio.
+    edges : pair of (shift, scale)
+        The margin's lower and upper edge.
+    confidence : float
+
+    Examples
+    --------
+    >>> splits = draw_splits(np.array([1.0, 2, 4, 8]), np.array([3.0, 5, 5, 6, 7, 9, 12, 20]), 1999)
+    >>> tests = test_splits(splits, 2.5, 0.5, ((0.0, 0.95), (0.0, 1.05)), 0.95)
+    >>> round(tests.p, 3), round(tests.low, 2), round(tests.high, 2)
+    (0.125, -9.0, 1.0)
+    """
+    tail = least_tail(confidence)
+    group_mean = float((splits.group_total[1] / splits.group_total[0])[0]) + splits.centre
+    reference_mean = float((splits.reference_total[1] / splits.reference_total[0])[0]) + splits.centre
+
+    def shift_limit(sign: int) -> float:
+        return _find_end(lambda shift: (shift, 1.0), group_mean - reference_mean, error, sign, splits, tail)
+
+    def scale_limit(sign: int) -> float:
+        start = math.log(group_mean / reference_mean)
+        logarithm = _find_end(
+            lambda log_scale: (0.0, math.exp(min(max(log_scale, -FARTHEST), FARTHEST))),
+            *(start, ratio_error, sign, splits, tail),
+        )
+        return math.exp(logarithm) if abs(logarithm) < FARTHEST else math.inf if sign > 0 else 0.0
+
+    ratio_limits = (math.nan, math.nan)
+    if group_mean > 0 and reference_mean > 0 and ratio_error > 0:
+        ratio_limits = (scale_limit(-1), scale_limit(1))
+    return SplitTests(
+        two_sided_p(splits),
+        shift_limit(-1),
+        shift_limit(1),
+        *ratio_limits,
+        *tail_shares(splits, *edges[0]),
+        *tail_shares(splits, *edges[1]),
+    )
+
+
+def _find_end(
+    hypothesis: Callable[[float], Hypothesis],
+    start: float,
+    step: float,
+    sign: int,
+    splits: Splits,
+    tail: float,
+) -> float:
+    """Return the last hypothesis to one side that the splits do not reject; infinite if there is none."""
+    side = int(sign < 0)  # of lower limits a t as large is looked at
+    inside = start
+    for doubling in range(DOUBLINGS):
+        outside = start + sign * step * 2.0**doubling
+        if tail_shares(splits, *hypothesis(outside))[side] < tail:
+            break
+        inside = outside
+    else:
+        return sign * math.inf
+    for _ in range(HALVINGS):
+        middle = (inside + outside) / 2
+        if tail_shares(splits, *hypothesis(middle))[side] < tail:
+            outside = middle
+        else:
+            inside = middle
+    return inside

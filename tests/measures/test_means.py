@@ -405,8 +405,20 @@ def test_a_margin_in_per_cent_is_tested_by_its_contrast():
     np.testing.assert_allclose(judgement.above.error**2, variance)
 
 
-def test_no_per_cent_of_a_mean_below_zero():
-    reference = sum_powers_along([-1.0, -2, -4])
+def test_per_cent_of_a_mean_below_zero_are_those_of_its_mirror_image():
+    values = np.array([1.0, 2, 4]), np.array([3.0, 3.5, 4, 5, 7])
+    margin = Margin(5, "percent")
+    judgement = judge_margin(*map(sum_powers_along, values), margin)
+    mirrored = judge_margin(*(sum_powers_along(-side) for side in values), margin)
+    assert mirrored.units == judgement.units
+    for name in ("value", "welch_low", "hall_low"):
+        opposite = name.replace("low", "high")
+        np.testing.assert_allclose(getattr(mirrored.above, name), -getattr(judgement.below, opposite))
+        np.testing.assert_allclose(getattr(mirrored.below, name), -getattr(judgement.above, opposite))
+
+
+def test_no_per_cent_of_a_mean_of_zero():
+    reference = sum_powers_along([-1.0, 1])
     judgement = judge_margin(reference, reference, Margin(5, "percent"))
     assert math.isnan(judgement.units)
     assert not (judgement.is_within | judgement.is_outside | judgement.is_beyond)
@@ -458,11 +470,11 @@ def test_no_number_of_rows_decides_at_the_margin():
 
 
 def test_what_is_few():
-    counts = np.array([29.0, 30, 99, 99, 100])
+    counts = np.array([9.0, 10, 99, 99, 100])
     group = moments_from_sums(counts, np.stack([counts] * 5))
     shortage = row_shortage(group, group, [0, 0, -0.2, 0.1, 2])
     assert shortage.tolist() == [FEW_ROWS, ENOUGH_ROWS, FEW_SKEWED_ROWS, ENOUGH_ROWS, ENOUGH_ROWS]
-    heavy = sum_powers_along(np.arange(60.0), np.where(np.arange(60) < 3, 20.0, 1.0))
+    heavy = sum_powers_along(np.arange(60.0), np.where(np.arange(60) < 3, 60.0, 1.0))
     assert row_shortage(heavy, heavy, 0.0) == FEW_ROWS
 
 

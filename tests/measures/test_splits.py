@@ -1,6 +1,7 @@
 """Splits of rows by chance: another program's answers, and laws."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairbench_cli.measures.counts import divide
+from fairbench_cli.measures.margin import Margin
+from fairbench_cli.measures.means import add_split_tests, compare_means, judge_margin
+from fairbench_cli.measures.moments import sum_powers_along
 from fairbench_cli.measures.split_sums import draw_word
-from fairbench_cli.measures.splits import SEED, Splits, draw_splits, studentised, tail_shares
+from fairbench_cli.measures.splits import (
+    SEED,
+    Splits,
+    draw_enough,
+    draw_splits,
+    studentised,
+    tail_shares,
+)
+from fairbench_cli.measures.splits import test_splits as run_splits
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "splits"
 AT = {"perm_at_low": (0, 0.95), "perm_at_high": (0, 1.05)}
@@ -82,6 +95,38 @@ def test_one_sided_p(name):
         splits = splits_of(case, n_splits)
         for key, at in of_key.items():
             assert tail_shares(splits, *at) == pytest.approx(case[key], rel=1e-9), key
+
+
+def number(value: float | str | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_p_limits_and_a_margin_of_five_percent(name):
+    case = CASES[name]
+    sides = [np.array(case[side], dtype=np.float64) for side in ("group", "reference")]
+    shift = float(np.concatenate(sides).mean())
+    group, reference = (sum_powers_along(side, shift=shift) for side in sides)
+    comparison = compare_means(group, reference)
+    judgement = judge_margin(group, reference, Margin(5, "percent"))
+    ratio_error = math.sqrt(
+        sum(float(divide(side.variance_of_mean, side.mean**2)) for side in (group, reference))
+    )
+    splits = splits_of(case, case["splits"])
+    assert len(splits) == len(draw_enough(*sides))
+    edges = (0.0, 0.95), (0.0, 1.05)
+    tests = run_splits(splits, float(comparison.difference.error), ratio_error, edges, 0.95)
+    assert (tests.low, tests.high) == pytest.approx(tuple(map(number, case["perm"])), rel=1e-6)
+    ratio_limits = tuple(map(number, case["ratio_perm"]))
+    assert (tests.ratio_low, tests.ratio_high) == pytest.approx(ratio_limits, rel=1e-6, nan_ok=True)
+    assert tests.p == pytest.approx(number(case["p_perm"]), rel=1e-9)
+    comparison, judgement = add_split_tests(comparison, judgement, [tests])
+    difference = comparison.difference
+    assert difference.p.item() == pytest.approx(number(case["p"]), rel=1e-6 if shift > 1e6 else 1e-9)
+    limits = tuple(map(number, case["interval"]))
+    assert (difference.low.item(), difference.high.item()) == pytest.approx(limits, rel=1e-6)
+    assert bool(judgement.is_within) == case["passes"]
+    assert bool(judgement.is_outside) == (case["shown_below"] or case["shown_above"])
 
 
 VALUES = st.lists(st.integers(-3, 3), min_size=6, max_size=9)

@@ -31,7 +31,7 @@ from fairbench_cli.audit.compare.report import ALL, Interval, Intervals, interva
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.numbers import PairedNumbers
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.measures.means import FEW_ROWS, MeanInterval, row_shortage
+from fairbench_cli.measures.means import FEW_ROWS, FEWEST_UNSPLIT_ROWS, MeanInterval, row_shortage
 from fairbench_cli.measures.paired_change import same_size_p
 
 Word = Literal["better", "worse", "hardly", "undecided"]
@@ -287,7 +287,8 @@ def _find_reasons(
     """Return why each group's change is not decided, so far as it is known without the others."""
     moments = numbers.moments[_name("change", name)]
     reference_moments = numbers.of_reference(moments)
-    is_few = row_shortage(moments, reference_moments, change.skewness) == FEW_ROWS
+    shortage = row_shortage(moments, reference_moments, change.skewness, FEWEST_UNSPLIT_ROWS)
+    is_few = shortage == FEW_ROWS
     nothing_moved = (moments.power_sum(1, 2) == 0) & (reference_moments.power_sum(1, 2) == 0)
     kinds = [
         ~np.isfinite(change.value),

@@ -1,5 +1,6 @@
 """What the rows of a slice of numbers say of each group: means, quantiles, ranks and errors, with limits."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
@@ -24,6 +25,7 @@ from fairbench_cli.measures.means import (
     MeanComparison,
     MeanInterval,
     Ways,
+    add_split_tests,
     compare_means,
     judge_margin,
     mean_interval,
@@ -45,6 +47,7 @@ from fairbench_cli.measures.quantiles import (
     table_quantiles,
 )
 from fairbench_cli.measures.regression import Line, fit_line
+from fairbench_cli.measures.splits import NO_SPLITS, draw_enough, needs_splits, test_splits
 from fairbench_cli.measures.value_ranks import (
     PlacementSums,
     RankComparison,
@@ -66,6 +69,8 @@ RESIDUAL = "mean-residual"
 ABSOLUTE_ERROR = "mae"
 TRUTH = "mean-truth"
 QUANTILES = {"median": 0.5, "p10": 0.1, "p90": 0.9}
+ROUNDING = 1e-9
+FEWEST_OTHERS = 10  # rows of a side with another value, where one value is that of most rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +184,31 @@ class NumbersOfGroups:
         if self.reference == REST:
             return np.full(self.n_groups, rows.sum())
         return np.asarray(rows + rows[self.reference])
+
+    def rows_of(self, name: str, groups: Sequence[int]) -> tuple[Floats, Floats] | None:
+        """Return the values and weights of a variable in the rows of some groups; no weights where all are 1.
+
+        None where cells stand for rows of several weights, or rows come in clusters.
+        """
+        cells = self.cells
+        if cells.persons:
+            return None
+        if len(groups) == 1 and cells.values_by_group and name == OUTCOME:
+            return cells.values_by_group[groups[0]], np.zeros(0)
+        is_inside = np.isin(cells.group, groups)
+        values = self.variables[name][is_inside]
+        rows = cells.rows[is_inside]
+        weights = np.zeros(0)
+        if cells.is_weighted:
+            weight = cells.weight[is_inside]
+            if (rows * cells.square[is_inside] > (1 + ROUNDING) * weight**2).any():
+                return None
+            weights = weight / rows
+        if (rows != 1).any():
+            counts = rows.astype(np.int64)
+            values = np.repeat(values, counts)
+            weights = np.repeat(weights, counts[: len(weights)])
+        return values, weights
 
     def calibrate(self, group: int, confidence: float) -> Line:
         """Return the line of labels on predictions in a group."""
@@ -358,6 +388,91 @@ def judge_mean(numbers: NumbersOfGroups, name: str, margin: Margin, confidence: 
     return _estimate_groups(
         numbers, name, lambda group, reference, ways: judge_margin(group, reference, margin, confidence, ways)
     )
+
+
+@dataclass(frozen=True, eq=False)
+class MeanEstimates:
+    """The means of a variable against their references', arrays of shape (groups,).
+
+    Parameters
+    ----------
+    comparison : MeanComparison
+    judgement : MarginJudgement
+    few_others : dict of int to tuple
+        Groups of which most rows, together with the reference's, have one value: which, whether it is the
+        group that has too few others, how many, and of how many rows.
+    """
+
+    comparison: MeanComparison
+    judgement: MarginJudgement
+    few_others: dict[int, tuple[float, bool, int, int]]
+
+
+def estimate_means(
+    numbers: NumbersOfGroups,
+    name: str,
+    margin: Margin,
+    config: AuditConfig,
+    *,
+    least_p: float = 0.05,
+    with_ratio: bool = False,
+) -> MeanEstimates:
+    """Return the means of a variable compared and judged, by splits of the rows, too, where they are needed.
+
+    Parameters
+    ----------
+    least_p : float
+        The smallest level that Holm's method may ask for.
+    with_ratio : bool
+        Whether the ratio of means says something.
+    """
+    comparison = compare_mean(numbers, name, config.confidence)
+    judgement = judge_mean(numbers, name, margin, config.confidence)
+    moments = numbers.moments[name]
+    reference_moments = numbers.of_reference(moments)
+    is_split = needs_splits(moments, reference_moments) & numbers.are_compared(config)
+    is_split &= comparison.difference.error > 0
+    tests = [NO_SPLITS] * numbers.n_groups
+    few_others: dict[int, tuple[float, bool, int, int]] = {}
+    for g in np.flatnonzero(is_split).tolist():
+        group_rows = numbers.rows_of(name, [g])
+        reference_rows = numbers.rows_of(name, numbers.reference_groups(g))
+        if group_rows is None or reference_rows is None:
+            continue
+        shortage = _count_others(group_rows[0], reference_rows[0])
+        if shortage is not None:
+            few_others[g] = shortage
+        weights = None
+        if numbers.cells.is_weighted:
+            weights = (group_rows[1], reference_rows[1])
+        splits = draw_enough(group_rows[0], reference_rows[0], weights, least_p)
+        ratio_error = math.nan
+        if with_ratio:
+            sides = (moments[g], reference_moments[g])
+            ratio_error = math.sqrt(sum(float(side.variance_of_mean / side.mean**2) for side in sides))
+        units = float(judgement.units[g])
+        edges = ((-units, 1.0), (units, 1.0))
+        if margin.unit == "percent":
+            factor = margin.value / 100 * float(np.sign(reference_moments.mean[g]))
+            edges = ((0.0, 1 - factor), (0.0, 1 + factor))
+        tests[g] = test_splits(
+            splits, float(comparison.difference.error[g]), ratio_error, edges, config.confidence
+        )
+    return MeanEstimates(*add_split_tests(comparison, judgement, tests, config.confidence), few_others)
+
+
+def _count_others(group: Floats, reference: Floats) -> tuple[float, bool, int, int] | None:
+    """Return what `few_others` holds of two sides; None where they have enough."""
+    both = np.concatenate([group, reference])
+    middle = len(both) // 2
+    commonest = float(np.partition(both, middle)[middle])  # a value of more than half of the rows is there
+    if 2 * np.count_nonzero(both == commonest) <= len(both):
+        return None
+    for is_group, values in ((True, group), (False, reference)):
+        n_others = int(np.count_nonzero(values != commonest))
+        if n_others < FEWEST_OTHERS:
+            return commonest, is_group, n_others, len(values)
+    return None
 
 
 def estimate_rows_needed(numbers: NumbersOfGroups, name: str, margin: Margin, confidence: float) -> Floats:

@@ -11,14 +11,17 @@ from itertools import compress
 
 import numpy as np
 
-from fairbench_cli.audit.compare.references import REST, REST_NAME
+from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.explained_numbers import ExplainedRows, RowStrata, names_of_columns
 from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.decomposition import Decomposition, adjusted_difference, decompose_difference
-from fairbench_cli.measures.means import MeanInterval
+from fairbench_cli.measures.means import MeanInterval, add_split_limits
+from fairbench_cli.measures.moments import sum_powers
 from fairbench_cli.measures.regression import EstimateWithLimits
+from fairbench_cli.measures.splits import draw_enough, needs_splits, test_splits
 from fairbench_cli.measures.stratified_means import StratifiedMeans, stratify_means
 
 
@@ -143,6 +146,9 @@ def explain_pair(
         codes = row_strata.codes[is_counted]
         stratified = stratify_means(outcome, mask, codes, len(row_strata.names), weights, clusters, level)
         strata.append(_to_strata(row_strata, stratified))
+    difference = stratified.difference
+    if clusters is None:
+        difference = _add_splits(difference, outcome, mask, weights, level)
     columns = [column.select(is_counted) for column in rows.columns]
     decomposition = decompose_difference(outcome, mask, columns, weights, clusters, level)
     adjusted = adjusted_difference(outcome, mask, columns, weights, clusters, level)
@@ -152,7 +158,7 @@ def explain_pair(
         reference=REST_NAME if reference == REST else groups[reference],
         rows=n_rows[0],
         reference_rows=n_rows[1],
-        difference=_mean_limits(stratified.difference),
+        difference=_mean_limits(difference),
         strata=tuple(strata),
         columns=names_of_columns(rows),
         explained=_limits(decomposition.explained),
@@ -167,6 +173,22 @@ def explain_pair(
         adjusted_p=adjusted.p,
         notes=rows.notes + tuple(_describe_parts(decomposition, adjusted, groups[g])),
     )
+
+
+def _add_splits(
+    difference: MeanInterval, outcome: Floats, mask: Bools, weights: Floats | None, level: float
+) -> MeanInterval:
+    """Return a difference of means with the limits by splits, where the audit's own has them."""
+    sides = sum_powers(outcome, mask, 2, weights, shift=float(outcome.mean()))
+    if not needs_splits(sides[1], sides[0]) or not difference.error > 0:
+        return difference
+    side_weights = None
+    if weights is not None:
+        side_weights = (weights[mask], weights[~mask])
+    splits = draw_enough(outcome[mask], outcome[~mask], side_weights)
+    tests = test_splits(splits, float(difference.error), math.nan, ((0.0, 1.0), (0.0, 1.0)), level)
+    p, low, high = (np.asarray(limit) for limit in tests[:3])
+    return add_split_limits(difference, p, low, high, level)
 
 
 def _to_strata(row_strata: RowStrata, stratified: StratifiedMeans) -> StratifiedNumbers:

@@ -36,7 +36,7 @@ from fairbench_cli.audit.scan.readings import Ints
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.measures.clusters import ClusterSums
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.measures.means import FEWEST_ROWS, combine_means
+from fairbench_cli.measures.means import FEWEST_UNSPLIT_ROWS, combine_means
 from fairbench_cli.measures.moments import Moments, cluster_means
 from fairbench_cli.measures.significance import holm
 
@@ -258,7 +258,7 @@ def _fit_trend(
         "", "", "", "", "", name, np.nan, np.nan, Interval(np.nan, np.nan, np.nan), np.nan, np.nan, np.nan,
         "undecided", "few",
     )  # fmt: skip
-    few_rows = sides[..., np.flatnonzero(has_both)].effective_rows.sum(-1).min() < FEWEST_ROWS
+    few_rows = sides[..., np.flatnonzero(has_both)].effective_rows.sum(-1).min() < FEWEST_UNSPLIT_ROWS
     if has_both.sum() < LEAST or few_rows:
         return trend
     informative = sides[:, np.flatnonzero(has_both)]

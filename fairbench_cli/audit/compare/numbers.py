@@ -2,7 +2,8 @@
 
 * **Fails**: equal means are rejected after Holm, and the measured difference is larger than the margin.
 * **Passes**: the whole interval of the difference lies within the margin.
-* **Not decided**: anything else; always where a group's rows are worth fewer than `FEWEST_ROWS`.
+* **Not decided**: anything else; always where a group's rows are worth fewer than `FEWEST_ROWS`, or have one
+  value, and where several are of one person.
 
 A margin that is estimated, in percent of the reference's mean or in its standard deviations, is tested by the
 contrast of both means and the margin. Ordinal outcomes have no means: what decides is how likely one of the
@@ -20,18 +21,19 @@ from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.family import adjust_family, are_named, find_copies, named_rates
 from fairbench_cli.audit.compare.number_estimates import (
     ABSOLUTE_ERROR,
+    FEWEST_OTHERS,
     OUTCOME,
     RESIDUAL,
     TRUTH,
+    MeanEstimates,
     NumbersOfGroups,
     QuantileEstimates,
     Shapes,
-    compare_mean,
     compare_ranks,
     describe_quantiles,
     describe_shapes,
+    estimate_means,
     estimate_rows_needed,
-    judge_mean,
     mean_by_group,
     numbers_of_groups,
 )
@@ -59,13 +61,18 @@ from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.margin import Margin
 from fairbench_cli.measures.means import (
     FEW_ROWS,
+    FEW_SKEWED_ROWS,
+    FEWEST_ROWS,
+    FEWEST_UNSPLIT_ROWS,
     MeanComparison,
+    mean_interval,
     row_shortage,
 )
 from fairbench_cli.measures.moments import Moments
 from fairbench_cli.measures.prediction_errors import explained_share, root_mean_square
 from fairbench_cli.measures.regression import EstimateWithLimits
 from fairbench_cli.measures.significance import normal_quantiles
+from fairbench_cli.measures.splits import skewness_of_both
 from fairbench_cli.measures.value_ranks import RankComparison
 
 MORE = "more"
@@ -76,6 +83,7 @@ PAY_MARGIN = 5.0  # per cent, from which a gap in pay has to be justified (Direc
 SIGNIFICANT = 3  # digits of a standard deviation
 MOST_DECIMALS = 6
 LARGEST_RANK_MARGIN = 0.5
+NO_SHORTAGE: tuple[Reason, ...] = ("",)
 AMOUNTS = 0.99  # of the values of amounts are not below 0
 CUT_SHARE = 0.01  # of rows with the largest value, above which it may be a limit
 SCALE = 100.0  # what goes no higher may be a scale of points
@@ -179,11 +187,15 @@ class VariableEstimates:
         In the units of the difference.
     is_beyond, is_within, is_outside : bool arrays
         Whether the measured difference is beyond the margin; shown to be within; shown to be beyond.
-    is_few : bool array
-        Where a group's rows are worth too few.
+    shortage : tuple of str
+        Why the rows of each group decide nothing, if so.
     rows_needed : array
     looks : tuple of NumberLook or None
         Of each group, where slices are looks at a stream; else empty.
+    remarks : tuple of str
+        What is to be known of the rows.
+    few_skewed : frozenset of int
+        The groups whose rows are few and skewed, or their reference's.
     """
 
     metric: str
@@ -196,9 +208,11 @@ class VariableEstimates:
     is_beyond: Bools
     is_within: Bools
     is_outside: Bools
-    is_few: Bools
+    shortage: tuple[Reason, ...]
     rows_needed: Floats
     looks: tuple[NumberLook | None, ...] = ()
+    remarks: tuple[str, ...] = ()
+    few_skewed: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,8 +246,12 @@ class SliceEstimates:
     remarks: tuple[str, ...]
 
 
-def estimate_slice(numbers: SliceNumbers, column: str, config: AuditConfig) -> SliceEstimates:
-    """Return the estimates of a slice of rows.
+def estimate_slice(
+    numbers: SliceNumbers, column: str, config: AuditConfig, n_slices: int = 1, person: str = ""
+) -> SliceEstimates:
+    """Return the estimates of a slice of rows, one of `n_slices` that are adjusted together.
+
+    Rows of which several are of one `person`, by the column of that name, decide nothing, and have no limits.
 
     Raises
     ------
@@ -242,6 +260,7 @@ def estimate_slice(numbers: SliceNumbers, column: str, config: AuditConfig) -> S
     """
     of_groups = numbers_of_groups(numbers, config)
     is_ordinal = config.outcome == "ordinal"
+    least_p = config.alpha / (n_slices * of_groups.n_groups)
     moments = of_groups.moments[OUTCOME]
     margin = state_margin(of_groups, config)
     values: dict[str, Intervals] = {}
@@ -253,22 +272,28 @@ def estimate_slice(numbers: SliceNumbers, column: str, config: AuditConfig) -> S
     else:
         values[OUTCOME] = mean_intervals(of_groups, OUTCOME, config.confidence)
         values["sd"] = without_limits(moments.deviation)
-        comparison = compare_mean(of_groups, OUTCOME, config.confidence)
-        judged.append(estimate_mean(of_groups, OUTCOME, comparison, margin, config))
+        of_mean, comparison = estimate_mean(of_groups, OUTCOME, margin, config, least_p)
+        judged.append(of_mean)
     for name, quantiles in describe_quantiles(of_groups, config.confidence).items():
         values[name] = intervals(quantiles.value, quantiles.low, quantiles.high)
         if not is_ordinal:
             described.append(_compare_quantiles(name, quantiles, of_groups))
     if not is_ordinal and of_groups.cells.truth is not None:
         for name in (RESIDUAL, ABSOLUTE_ERROR):
-            of_error = compare_mean(of_groups, name, config.confidence)
-            judged.append(estimate_mean(of_groups, name, of_error, margin, config))
+            of_error, _ = estimate_mean(of_groups, name, margin, config, least_p)
+            judged.append(of_error)
             values[name] = mean_intervals(of_groups, name, config.confidence)
         values |= error_values(of_groups, config.confidence)
     if not is_ordinal:
         described += [more, estimate_effect(comparison, of_groups)]
     described.append(distance)
-    remarks = []
+    remarks: list[str] = []
+    if person:
+        judged = [_without_tests(variable) for variable in judged]
+        text = f"{person} says that several rows are of one person: they are no independent rows."
+        remarks.append(f"{text} Compare people, to decide: --cluster {person}.")
+    for variable in judged:
+        remarks += variable.remarks
     if margin.is_amount:
         remarks += _describe_cut(of_groups, column)
     if numbers.rounded:
@@ -284,6 +309,20 @@ def estimate_slice(numbers: SliceNumbers, column: str, config: AuditConfig) -> S
         tuple(described),
         describe_shapes(of_groups),
         tuple(remarks),
+    )
+
+
+def _without_tests(variable: VariableEstimates) -> VariableEstimates:
+    """Return a measure without its limits and tests, which are of independent rows."""
+    persons: Reason = "persons"
+    n_groups = len(variable.p)
+    return replace(
+        variable,
+        difference=without_limits(np.array([estimate.value for estimate in variable.difference])),
+        ratio=without_limits(np.array([estimate.value for estimate in variable.ratio])),
+        p=np.full(n_groups, np.nan),
+        shortage=(persons,) * n_groups,
+        rows_needed=np.full(n_groups, np.nan),
     )
 
 
@@ -317,12 +356,13 @@ def state_margin(numbers: NumbersOfGroups, config: AuditConfig) -> StatedMargin:
     if stated is None:
         stated = Margin(SPREAD_MARGIN, "sd")
         percent = Margin(PAY_MARGIN, "percent")
-        if is_amount and margin_units(percent, reference) < margin_units(stated, reference):
+        is_less = margin_units(percent, reference) < margin_units(stated, reference)
+        if is_amount and is_less and has_mean(numbers, config):
             stated = percent
     units = margin_units(stated, reference)
     percent_of_mean = math.nan
-    if has_percent(numbers):
-        percent_of_mean = 100 * units / float(reference.mean)
+    if has_percent(numbers) or stated.unit == "percent":
+        percent_of_mean = 100 * units / abs(float(reference.mean))
     deviations = float(divide(np.asarray(units), reference.deviation))
     return StatedMargin(units, percent_of_mean, deviations, stated, is_default, is_amount)
 
@@ -332,9 +372,9 @@ def _check_margin(stated: Margin, numbers: NumbersOfGroups, config: AuditConfig)
     name = format_value(config.score or "score")
     value = numbers.cells.value
     flag = Flag("margin")
-    if stated.unit == "percent" and not has_percent(numbers):
-        problem = f"{name} has values below 0, so that {stated} of a mean says little"
-        raise user_error(problem, "say it in units, 1500, or in standard deviations, 0.2sd", flag)
+    if stated.unit == "percent" and not has_mean(numbers, config):
+        problem = f"the mean of {name} is near 0, so that {stated} of it says nothing"
+        raise user_error(problem, "give the margin in units, 1500, or in standard deviations, 0.2sd", flag)
     span = float(value[-1] - value[0])
     reference = numbers.of_reference(numbers.moments[OUTCOME])[0]
     units = margin_units(stated, reference)
@@ -362,6 +402,12 @@ def margin_units(margin: Margin, reference: Moments) -> float:
     return float(margin.in_units(reference))
 
 
+def has_mean(numbers: NumbersOfGroups, config: AuditConfig) -> bool:
+    """Return whether the reference's mean is shown not to be 0, so that a share of it is a margin."""
+    limits = mean_interval(numbers.of_reference(numbers.moments[OUTCOME]), config.confidence)
+    return bool(((limits.low > 0) | (limits.high < 0)).all())
+
+
 def has_percent(numbers: NumbersOfGroups) -> bool:
     """Return whether a ratio of means says something: no value, but one in a hundred, is below 0."""
     cells = numbers.cells
@@ -380,10 +426,10 @@ def are_amounts(numbers: NumbersOfGroups, config: AuditConfig) -> bool:
 def estimate_mean(
     numbers: NumbersOfGroups,
     name: str,
-    comparison: MeanComparison,
     margin: StatedMargin,
     config: AuditConfig,
-) -> VariableEstimates:
+    least_p: float,
+) -> tuple[VariableEstimates, MeanComparison]:
     """Return the mean of a variable in each group against its reference's.
 
     The margin of errors is that of the outcome in its units, unless they have one of their own.
@@ -391,13 +437,16 @@ def estimate_mean(
     moments = numbers.moments[name]
     reference_moments = numbers.of_reference(moments)
     limit = margin_of(name, margin, config)
-    judgement = judge_mean(numbers, name, limit, config.confidence)
+    with_ratio = name == OUTCOME and has_percent(numbers)
+    means = estimate_means(numbers, name, limit, config, least_p=least_p, with_ratio=with_ratio)
+    comparison = means.comparison
+    judgement = means.judgement
     difference = comparison.difference
-    shortage = row_shortage(moments, reference_moments, difference.skewness)
     ratio = without_limits(np.full(numbers.n_groups, np.nan))
-    if name == OUTCOME and has_percent(numbers):
+    if with_ratio:
         ratio = intervals(comparison.ratio, comparison.ratio_low, comparison.ratio_high)
-    return VariableEstimates(
+    shortage, remarks, few_skewed = _find_shortage(numbers, name, means, config)
+    estimates = VariableEstimates(
         metric=name,
         value=moments.mean,
         reference_value=reference_moments.mean,
@@ -408,9 +457,64 @@ def estimate_mean(
         is_beyond=judgement.is_beyond,
         is_within=judgement.is_within,
         is_outside=judgement.is_outside,
-        is_few=shortage == FEW_ROWS,
+        shortage=shortage,
         rows_needed=estimate_rows_needed(numbers, name, limit, config.confidence),
+        remarks=remarks,
+        few_skewed=few_skewed,
     )
+    return estimates, comparison
+
+
+def _find_shortage(
+    numbers: NumbersOfGroups, name: str, means: MeanEstimates, config: AuditConfig
+) -> tuple[tuple[Reason, ...], tuple[str, ...], frozenset[int]]:
+    """Return why rows do not decide on the mean of each group, remarks on it, and who is few and skewed."""
+    moments = numbers.moments[name]
+    reference_moments = numbers.of_reference(moments)
+    fewest = FEWEST_ROWS
+    if numbers.cells.persons:
+        fewest = FEWEST_UNSPLIT_ROWS
+    skewness = np.fmax(
+        np.abs(means.comparison.difference.skewness), skewness_of_both(moments, reference_moments)
+    )
+    few = row_shortage(moments, reference_moments, skewness, fewest)
+    reasons: list[Reason] = [""] * numbers.n_groups
+    remarks: dict[str, None] = {}
+    column = name_variable(name, config)
+    for g in np.flatnonzero(numbers.are_compared(config)).tolist():
+        sides = {numbers.part.counts.groups[g]: moments[g], name_reference(numbers): reference_moments[g]}
+        one_valued = [group for group, side in sides.items() if side.variance == 0]
+        if few[g] == FEW_ROWS:
+            reasons[g] = "few"
+        elif len(one_valued) == 1:
+            (group,) = one_valued
+            reasons[g] = "one value"
+            text = (
+                f"All {int(sides[group].rows):,} rows of {group} have the {column} {sides[group].mean:,.10g}"
+            )
+            remarks[f"{text}: their mean cannot be compared."] = None
+        elif g in means.few_others:
+            reasons[g] = "few values"
+            value, is_group, n_others, n_rows = means.few_others[g]
+            group = list(sides)[not is_group]
+            text = f"{n_others:,} of {n_rows:,} rows of {group} have another {column} than {value:,.10g}"
+            remarks[f"{text}: from {FEWEST_OTHERS} on a mean is compared."] = None
+    few_skewed = frozenset(np.flatnonzero(few == FEW_SKEWED_ROWS).tolist())
+    return tuple(reasons), tuple(remarks), few_skewed
+
+
+def name_reference(numbers: NumbersOfGroups) -> str:
+    """Return the name of those that groups are compared with."""
+    if numbers.reference == REST:
+        return REST_NAME
+    return numbers.part.counts.groups[numbers.reference]
+
+
+def name_variable(name: str, config: AuditConfig) -> str:
+    """Return the name of what means are of."""
+    if name == OUTCOME:
+        return config.score or "score"
+    return "error"
 
 
 def margin_of(name: str, margin: StatedMargin, config: AuditConfig) -> Margin:
@@ -443,7 +547,9 @@ def _describe_both(
     never = np.zeros(numbers.n_groups, dtype=bool)
     no_ratio = without_limits(unknown)
     return VariableEstimates(
-        metric, unknown, unknown, estimate, no_ratio, p, unknown, never, never, never, never, unknown
+        *(metric, unknown, unknown, estimate, no_ratio, p, unknown, never, never, never),
+        shortage=NO_SHORTAGE * numbers.n_groups,
+        rows_needed=unknown,
     )
 
 
@@ -478,7 +584,7 @@ def estimate_ranks(
         is_beyond=farther > margin,
         is_within=(ranks.low > 0.5 - margin) & (ranks.high < 0.5 + margin),
         is_outside=(ranks.low > 0.5 + margin) | (ranks.high < 0.5 - margin),
-        is_few=np.zeros(numbers.n_groups, dtype=bool),
+        shortage=NO_SHORTAGE * numbers.n_groups,
         rows_needed=_rank_rows_needed(numbers, ranks, margin, config),
     )
     if not decides:
@@ -678,8 +784,8 @@ def _decide(
         return "undecided", "no rows"
     if config.rule == "point":
         return ("fail" if variable.is_beyond[g] else "pass"), ""
-    if variable.is_few[g]:
-        return "undecided", "few"
+    if variable.shortage[g]:
+        return "undecided", variable.shortage[g]
     if math.isnan(variable.p[g]):
         return "undecided", "clusters" if config.cluster else "constant"
     if variable.is_beyond[g] and p_holm < config.alpha:

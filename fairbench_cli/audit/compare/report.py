@@ -24,8 +24,12 @@ ALL = "(all)"  # the attribute and the group of everybody
 # Why a comparison is not decided: a rate has no rows; the gap is larger than allowed, and chance may be why;
 # it is, and weights leave too few rows to test it; its rows are of too few clusters to test it; or it is
 # allowed, and not all of its interval is. Of numbers also "near": the same, and they are shown to differ;
-# "constant": no value differs from another.
-Reason = Literal["no rows", "chance", "few", "clusters", "wide", "near", "constant", ""]
+# "constant": no value differs from another; "one value": of one side alone; "few values": one is that of most
+# rows, and a side has too few others; "persons": rows are of fewer people, and no cluster says of whom.
+Reason = Literal[
+    "no rows", "chance", "few", "clusters", "wide", "near", "constant", "one value", "few values", "persons",
+    "",
+]  # fmt: skip
 Test = Literal["score", "fisher", "clusters", ""]
 
 WHOLE_DECISION = "the whole table"

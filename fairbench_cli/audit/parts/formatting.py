@@ -29,6 +29,9 @@ REASONS: dict[Reason, str] = {
     "wide": "too few rows to tell",
     "near": LIMIT_OPEN,
     "constant": "every value is the same",
+    "one value": "all rows of a group have one value",
+    "few values": "too few rows with another value than the commonest",
+    "persons": "several rows a person",
     "": "",
 }
 

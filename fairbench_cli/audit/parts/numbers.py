@@ -49,7 +49,7 @@ def read_estimates(scan: Scan) -> tuple[SliceEstimates, ...]:
         column = column_name(scan)
         if len(scan.roles.scores) > 1 and numbers.part.model in scan.source.columns:
             column = numbers.part.model
-        estimates.append(estimate_slice(numbers, column, config))
+        estimates.append(estimate_slice(numbers, column, config, len(scan.tally.slices), scan.tally.person))
     return tuple(estimates)
 
 

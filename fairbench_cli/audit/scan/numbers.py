@@ -33,6 +33,7 @@ from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
 
 MOST_CELLS = 10_000_000
+MOST_WEIGHTED = 2_000_000  # weighted rows that stay apart, as splits of them need their own weights
 BITS = 20  # significant ones of values that are rounded: six decimal digits
 
 
@@ -250,7 +251,10 @@ def _make_table(scan: Scan, names: Sequence[str]) -> bool:
     labels += score_names(scan)[1:]
     powers = len(SUMS_OF_WEIGHTS)
     where = "weight > 0" if scan.weighted else ""  # a row of weight 0 says nothing, and is no row
-    sql = alike_rows(scan, names, labels, labels, powers=powers, more_keys=more_keys, where=where)
+    is_apart = scan.weighted and scan.tally.rows <= MOST_WEIGHTED
+    sql = alike_rows(
+        *(scan, names, labels, labels), powers=powers, more_keys=more_keys, where=where, is_apart=is_apart
+    )
     scan.source.execute(f"CREATE OR REPLACE TEMP TABLE numbers AS {sql}")
     (n_cells,) = scan.source.row("SELECT count(*) FROM numbers")
     if n_cells <= MOST_CELLS:

@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from fairbench_cli.audit.scan.source import Frame
 
 MOST_IDENTIFIERS = 100_000  # rows; beyond, counting persons would cost more than the audit
+MANY_REPEATS = 0.1  # of the rows, of the same people as others
 FEW_REPEATS = 0.05  # of the rows; what an estimate cannot tell from none
 
 
@@ -630,11 +631,13 @@ def _finish_scan(rows: CountedRows, slices: tuple[Slice, ...]) -> Scan:
         notes.append(readings.describe_bins(name, config.bins[name], bins))
     # Whose rows these are is said last, and looked at before the groups, which may be refused.
     people_notes = []
+    person = ""
     if roles.clusters:
         slices, people_note = cluster_slices(rows, slices)
         people_notes.append(people_note)
     elif not config.counts:
-        people_notes += _repeated_people(rows)
+        repeated_notes, person = _repeated_people(rows)
+        people_notes += repeated_notes
     written_values = {name: _written_values(rows, name) for name in roles.attributes}
     sizes: dict[str, dict[str, int]] = {}
     for name, groups in written_values.items():
@@ -661,6 +664,7 @@ def _finish_scan(rows: CountedRows, slices: tuple[Slice, ...]) -> Scan:
         unused=_unused_columns(roles),
         ones=rows.ones,
         has_truth=roles.truth is not None,
+        person=person,
     )
     return Scan(**vars(rows), tally=tally)
 
@@ -740,8 +744,10 @@ def _describe_groups(
     return notes
 
 
-def _repeated_people(rows: CountedRows) -> list[str]:
-    """Return notes of rows that repeat the person of an earlier row.
+def _repeated_people(rows: CountedRows) -> tuple[list[str], str]:
+    """Return notes of rows that repeat the person of an earlier row, and the column that surely says so.
+
+    Sure is what is called like people, or ``id``, and repeats in a tenth of all rows or more.
 
     A person is told by ``id`` or ``entity_id``, and by what is called like an identifier and has more values
     than codes have. Of large files an estimate where a column can be read alone, else of the first rows.
@@ -761,6 +767,7 @@ def _repeated_people(rows: CountedRows) -> list[str]:
     if large and not estimated:
         table = "sample"
     notes = []
+    person = ""
     for name, column in names.items():
         key = f"trimmed_{column}"
         least = MOST_CODES
@@ -784,4 +791,7 @@ def _repeated_people(rows: CountedRows) -> list[str]:
             notes.append(
                 f"{which_rows} whose {name} an earlier row has: {count_text}; all are counted{advice}."
             )
-    return notes
+            are_people = name.lower() == "id" or recognise.named_like_people(name)
+            if are_people and table == "predictions" and seen - distinct >= MANY_REPEATS * seen > MOST_CODES:
+                person = person or name
+    return notes, person

@@ -844,6 +844,7 @@ def alike_rows(
     powers: int,
     more_keys: Sequence[str] = (),
     where: str = "",
+    is_apart: bool = False,
 ) -> str:
     """Write a query of rows that are alike: model, score, labels, codes of groups and of persons; and sums.
 
@@ -863,6 +864,8 @@ def alike_rows(
         What the keys of a row lack for that.
     where : str
         What is asked of a row that counts.
+    is_apart : bool
+        Whether each row stands for itself in any case.
     """
     people = person_columns(scan)
     keys = ["model", "score", *labels, *(f"of_{i}" for i in range(len(names))), *people]
@@ -885,7 +888,7 @@ def alike_rows(
         rows = f"SELECT * FROM ({rows}) WHERE {where}"
     products = ["weight", "weight * weight", "weight * weight * weight"][:powers]
     products_named = list(zip(products, SUMS_OF_WEIGHTS, strict=False))
-    if people or are_different_rows(scan, names, labels, more_keys):
+    if is_apart or people or are_different_rows(scan, names, labels, more_keys):
         sums = ["1::DOUBLE AS n"]
         if scan.weighted:
             sums += [f"{product} AS {name}" for product, name in products_named]

@@ -329,6 +329,8 @@ class Tally:
     ones : Ones
     has_truth : bool
         Whether numbers have labels, which are numbers, too.
+    person : str
+        The column by which several rows surely are of one person, where none is named as a cluster.
     """
 
     source: str
@@ -342,3 +344,4 @@ class Tally:
     unused: tuple[str, ...] = ()
     ones: Ones = field(default_factory=Ones)
     has_truth: bool = False
+    person: str = ""
