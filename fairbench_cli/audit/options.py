@@ -389,7 +389,12 @@ def _check_comparison(config: AuditConfig) -> Iterator[Check]:
     for key, texts in (("fail-on", config.failing_metrics), ("warn-on", config.warning_metrics)):
         problem = "nothing is compared that could be worse"
         yield key, split_worse(texts) and not ways_named, problem, fix_worse
-    yield "months", config.months and not config.sliced_by, "months has no effect", "give slice: month"
+    yield (
+        "months",
+        config.months and not config.sliced_by,
+        "months has no effect",
+        "give slice, or leave it out",
+    )
     without_chance = config.months and config.rule == "point"
     yield "months", without_chance, "months has no effect by the rule of points", OUT
     problem = "rows that share clusters are judged as if months were alike"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.counts import Floats, divide
 
 MIXING = 0.36  # variance of the logarithms of odds ratios that evidence is the mean over
 MIXING_OF_MEANS = 0.09  # of differences of means, in standard deviations
@@ -23,6 +23,7 @@ SPREADS = np.array([0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1
 SPREADS_OF_MEANS = SPREADS / 2
 FEWEST_ALIKE = 6  # months, of which nothing can tell their effects from a gap
 ALIKE = 0.2  # p-value: at a smaller one months count as not alike, from then on
+STEPS = 100  # of Newton's method, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +38,19 @@ class Homogeneity:
         Months that say something, less one; -1 where there are none.
     p : array
         Of `q` as χ² with `df` degrees; 1 where there are fewer than two months.
-    may_differ : bool array
-        Up to the sixth month, and from the first look on at which p < .2.
+    differ : bool array
+        From the first look on at which p < .2.
     """
 
     q: Floats
     df: NDArray[np.intp]
     p: Floats
-    may_differ: NDArray[np.bool_]
+    differ: NDArray[np.bool_]
+
+    @property
+    def may_differ(self) -> NDArray[np.bool_]:
+        """Where they differ, and up to the sixth month."""
+        return np.asarray(self.differ | (self.df < FEWEST_ALIKE))
 
 
 def compare_months(estimate: Floats, variance: Floats) -> Homogeneity:
@@ -73,8 +79,7 @@ def compare_months(estimate: Floats, variance: Floats) -> Homogeneity:
     q = np.cumsum(weight * earlier / np.where(total > 0, total, 1.0) * (y - before) ** 2, axis=-1)
     df = np.cumsum(says, axis=-1) - 1
     p = np.where(df > 0, chdtrc(np.maximum(df, 1), q), 1.0)
-    may_differ = (df < FEWEST_ALIKE) | (np.minimum.accumulate(p, axis=-1) < ALIKE)
-    return Homogeneity(q, df, p, may_differ)
+    return Homogeneity(q, df, p, np.minimum.accumulate(p, axis=-1) < ALIKE)
 
 
 def log_evidence_beyond_months(
@@ -135,3 +140,86 @@ def _spread_weights(spreads: Floats) -> Floats:
     density = np.exp(-(spreads**2) / (2 * middle**2)) * np.gradient(spreads)
     density[0] = density[1:].sum()
     return np.asarray(density / density.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class MonthsMean:
+    """The mean gap of months that differ, its error, their standard deviation τ, and months less one."""
+
+    mean: Floats
+    error: Floats
+    spread: Floats
+    df: NDArray[np.intp]
+
+    def limits(self, alpha: Floats) -> tuple[Floats, Floats]:
+        """Return the limits of the mean at a level, infinite where there are fewer than two months."""
+        from scipy.special import stdtrit
+
+        reach = -stdtrit(np.maximum(self.df, 1), alpha / 2) * self.error
+        reach = np.where(self.df > 0, reach, np.inf)
+        return self.mean - reach, self.mean + reach
+
+    def p_at(self, edge: Floats) -> Floats:
+        """Return the two-sided p-value of a mean; 1 where there are fewer than two months."""
+        from scipy.special import stdtr
+
+        t = -np.abs(divide(self.mean - edge, self.error))
+        return np.where(self.df > 0, 2 * stdtr(np.maximum(self.df, 1), t), 1.0)
+
+
+def pool_months(estimate: Floats, variance: Floats) -> MonthsMean:
+    """Return the mean of months of shape (..., months) that differ by τ: Paule & Mandel's, with Student's t.
+
+    Its error is that of Hartung & Knapp, and no smaller than if months were alike.
+
+    >>> pooled = pool_months(np.array([-0.8, 0.1, -0.4]), np.full(3, 0.04))
+    >>> [round(float(value), 3) for value in (pooled.mean, pooled.error, pooled.spread)]
+    [-0.367, 0.26, 0.404]
+    """
+    y, v = _leave_out_silent(estimate, variance)
+    df = np.isfinite(v).sum(-1) - 1
+    square = np.zeros(y.shape[:-1])
+    for _ in range(STEPS):
+        weight = 1 / (v + square[..., None])
+        total = np.where(df >= 0, weight.sum(-1), 1.0)
+        mean = (weight * y).sum(-1) / total
+        distances = weight * (y - mean[..., None]) ** 2
+        excess = distances.sum(-1) - df
+        step = np.where((df > 0) & (excess > 0), divide(excess, (weight * distances).sum(-1)), 0.0)
+        square = square + step
+        if (step <= 1e-12 * square).all():
+            break
+    return MonthsMean(mean, 1 / np.sqrt(total), np.sqrt(square), df)
+
+
+def pool_gaps(
+    sides: tuple[Floats, Floats, Floats, Floats], shares: NDArray[np.bool_]
+) -> tuple[MonthsMean, MonthsMean]:
+    """Return the mean of the logarithms of ratios of the months until each look, and that of differences.
+
+    Of the logarithm of a month's ratio it is the step from that of all these months; so are the variances
+    by their rates, as those of a month say little where few are selected.
+
+    Parameters
+    ----------
+    sides : four arrays, shape (..., looks)
+        Selected, and rows, of a group and of its reference: what they are worth.
+    shares : bool array, shape (..., 1)
+        Which are shares of a list, whose rows are how long it is.
+    """
+    x, n, y, m = sides
+    counts = (n > 0) & (m > 0)
+    seen = np.tri(x.shape[-1], dtype=bool) & counts[..., None, :]
+    gap, log_gap, variance, log_variance = np.zeros((4, *seen.shape))
+    for sign, above, below in ((1.0, x, n), (-1.0, y, m)):
+        pooled = divide(np.cumsum(above * counts, axis=-1), np.cumsum(below * counts, axis=-1))
+        pooled = np.where(pooled > 0, pooled, np.nan)[..., None]
+        others = np.where(shares[..., None], 1.0, 1 - pooled)
+        n_rows = np.where(counts, below, np.nan)[..., None, :]
+        rate = above[..., None, :] / n_rows
+        gap += sign * rate
+        log_gap += sign * (rate / pooled + np.log(pooled))
+        variance += pooled * others / n_rows
+        log_variance += others / (pooled * n_rows)
+    ratio = pool_months(log_gap, np.where(seen, log_variance, np.inf))
+    return ratio, pool_months(gap, np.where(seen, variance, np.inf))

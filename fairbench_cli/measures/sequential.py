@@ -369,11 +369,18 @@ class RatioLooks:
         """
         tau = np.asarray(ratio, dtype=np.float64)
         score = self.group_sum - tau * self.reference_sum
-        variance = self.group_variance - 2 * tau * self.covariance + tau**2 * self.reference_variance
-        q = self._mixing_variance(tau, alpha)
+        return self._signed_evidence(score, self._variance(tau), self._mixing_variance(tau, alpha))
+
+    def _variance(self, tau: ArrayLike) -> Floats:
+        """Return the variance of the score of a ratio; at 1 that of a difference."""
+        tau = np.asarray(tau)
+        return np.asarray(self.group_variance - 2 * tau * self.covariance + tau**2 * self.reference_variance)
+
+    def _signed_evidence(self, score: Floats, variance: Floats, q: Floats) -> Floats:
+        """Return the evidence by a score, with its sign; 0 where there are no limits."""
         with np.errstate(divide="ignore", invalid="ignore"):
             evidence = (score**2 / (q + variance) - np.log((q + variance) / q)) / 2
-        evidence = np.where(self._has_limits & (q > 0), np.maximum(evidence, 0.0), 0.0)
+        evidence = np.where(self.has_limits & (q > 0), np.maximum(evidence, 0.0), 0.0)
         return np.copysign(evidence, score)
 
     def _mixing_variance(self, tau: Floats, alpha: float) -> Floats:
@@ -388,19 +395,14 @@ class RatioLooks:
         return np.asarray(tuned / (twice + math.log1p(twice)))
 
     @property
-    def _has_limits(self) -> NDArray[np.bool_]:
+    def has_limits(self) -> NDArray[np.bool_]:
         """Which looks have limits."""
         return np.asarray(np.arange(self.group_sum.shape[-1]) >= self.start_look[..., None])
 
     def log_difference_evidence(self, difference: ArrayLike, alpha: float = 0.05) -> Floats:
         """Return ln of the evidence against a difference of the rates, as `log_evidence` does of a ratio."""
         score = self.group_sum - self.reference_sum - np.asarray(difference) * self.weight_sum
-        variance = self.group_variance - 2 * self.covariance + self.reference_variance
-        q = self._mixing_variance(np.ones(1), alpha)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            evidence = (score**2 / (q + variance) - np.log((q + variance) / q)) / 2
-        evidence = np.where(self._has_limits & (q > 0), np.maximum(evidence, 0.0), 0.0)
-        return np.copysign(evidence, score)
+        return self._signed_evidence(score, self._variance(1.0), self._mixing_variance(np.ones(1), alpha))
 
     def difference_limits(self, alpha: float = 0.05) -> tuple[Floats, Floats]:
         """Return the limits of the difference at each look: -1 and 1 where there are none.
@@ -409,11 +411,11 @@ class RatioLooks:
         >>> [limit.round(2).tolist() for limit in looks.difference_limits()]
         [[-0.32, -0.31, -0.29], [0.02, -0.09, -0.11]]
         """
-        variance = self.group_variance - 2 * self.covariance + self.reference_variance
+        variance = self._variance(1.0)
         q = self._mixing_variance(np.ones(1), alpha)
         with np.errstate(divide="ignore", invalid="ignore"):
             reach = np.sqrt((q + variance) * (2 * math.log(1 / alpha) + np.log((q + variance) / q)))
-        has_limits = self._has_limits & (q > 0) & (self.weight_sum > 0)
+        has_limits = self.has_limits & (q > 0) & (self.weight_sum > 0)
         middle = divide(self.group_sum - self.reference_sum, self.weight_sum)
         half = divide(reach, self.weight_sum)
         low = np.where(has_limits, np.maximum(middle - half, -1.0), -1.0)

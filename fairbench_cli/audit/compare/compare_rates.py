@@ -170,6 +170,8 @@ class Look:
         since the slice from which the evidence is largest, by which it fails.
     within : bool array
         Whether the limits that hold at all looks do.
+    by_months : bool array
+        Whether the evidence is that beyond the scatter of slices.
     p : array, or None
         P-values that hold at all looks; None where those of the rows of a slice stay, as a description.
     limits : two arrays, or None
@@ -181,6 +183,7 @@ class Look:
     point: NDArray[np.object_]
     point_since: NDArray[np.object_]
     within: Bools
+    by_months: Bools
     p: Floats | None = None
     limits: Limits | None = None
     difference_limits: Limits | None = None
@@ -410,6 +413,8 @@ class Compared:
             point = points[g, m]
             tests = replace(tests, within=self.look.within, too_few=np.zeros_like(tests.too_few))
         verdict, reason = decide_by_evidence(point, tests, evidence, g, m, self.config)
+        if reason in CAN_DECIDE and self.look is not None and self.look.by_months[g, m]:
+            return point, verdict, "months"
         return point, verdict, reason
 
 

@@ -23,12 +23,13 @@ ALL = "(all)"  # the attribute and the group of everybody
 
 # Why a comparison is not decided: a rate has no rows; the gap is larger than allowed, and chance may be why;
 # it is, and weights leave too few rows to test it; its rows are of too few clusters to test it; or it is
-# allowed, and not all of its interval is. Of numbers also "near": the same, and they are shown to differ;
-# "constant": no value differs from another; "one value": of one side alone; "few values": one is that of most
-# rows, and a side has too few others; "persons": rows are of fewer people, and no cluster says of whom.
+# allowed, and not all of its interval is. "months": slices may move it each, and are too few. Of numbers also
+# "near": not all of its interval is allowed, and they are shown to differ; "constant": no value differs from
+# another; "one value": of one side alone; "few values": one is that of most rows, and a side has too few
+# others; "persons": rows are of fewer people, and no cluster says of whom.
 Reason = Literal[
-    "no rows", "chance", "few", "clusters", "wide", "near", "constant", "one value", "few values", "persons",
-    "",
+    "no rows", "chance", "few", "clusters", "wide", "months", "near", "constant", "one value", "few values",
+    "persons", "",
 ]  # fmt: skip
 Test = Literal["score", "fisher", "clusters", ""]
 
@@ -129,7 +130,7 @@ class Disparity(Pair):
         See `compare.compare_rates`; under ``rule="point"`` the same as `point`.
     shown_outside : bool
         Of a failure: whether the gap is larger than allowed by more than chance, not only there.
-    reason : {"no rows", "chance", "few", "clusters", "wide", "constant", ""}
+    reason : {"no rows", "chance", "few", "clusters", "wide", "months", "constant", ""}
         Why it is not decided.
     rows_needed : float
         About how many rows of both groups would decide it, were the rates as they were measured; NaN where it
@@ -393,9 +394,17 @@ class StreamLook(Pair):
     alarm_at : float
         About the evidence that rejects equal rates in the family of this look.
     p, p_holm : float
-        1 / the largest evidence, and adjusted over the comparisons of this look.
+        1 / the largest evidence by which it is judged, and adjusted over the comparisons of this look.
+    p_same : float
+        Of "the gap is the same in all slices"; NaN where rows share clusters, as the next two.
+    months_evidence, most_months_evidence : float
+        Evidence beyond the scatter of slices, and the largest so far.
+    by_months : bool
+        Whether it is judged by that: before the seventh slice, and from the first look with p_same < .2 on.
+    month_spread : float or None
+        How far differences of the rates scatter from slice to slice, a standard deviation; None up to then.
     since : str
-        The slice from which on the evidence is largest.
+        The slice from which on the evidence by which it is judged is largest.
     ratio_since : float
         The ratio of the slices from `since` on.
     ratio : Interval
@@ -412,6 +421,11 @@ class StreamLook(Pair):
     alarm_at: float
     p: float
     p_holm: float
+    p_same: float
+    months_evidence: float
+    most_months_evidence: float
+    by_months: bool
+    month_spread: float | None
     since: str
     ratio_since: float
     ratio: Interval

@@ -8,13 +8,17 @@ fair world would fail sooner or later. So each comparison has evidence that may 
   is largest is outside the limits: a long fair past does not hide what came after it;
 * **passes** where the limits of the ratio which hold at all looks are within those that are allowed.
 
+Slices may each move the gap for themselves. Before the seventh, and once they scatter, it fails by evidence
+beyond their scatter (`measures.month_effects`) and passes by the limits of a mean of slices, which are shown
+once they scatter.
+
 Of a rate that has a margin it is the difference, and its limits.
 
 What a slice shows by itself is kept as a description.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -41,13 +45,20 @@ from fairbench_cli.audit.compare.references import REST, Bools, Ints
 from fairbench_cli.audit.compare.report import Interval, Report, StreamLook, Streams
 from fairbench_cli.audit.compare.slice_order import are_strata, cumulate_slices
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_attributes
-from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.config import AuditConfig, Months
 from fairbench_cli.audit.metrics import COMPARED, defined
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.month_effects import (
+    MonthsMean,
+    compare_months,
+    log_evidence_beyond_months,
+    pool_gaps,
+)
 from fairbench_cli.measures.sequential import (
+    EDGE,
     MonthsEvidence,
     RatioLooks,
     WeightedRows,
@@ -146,7 +157,9 @@ class StreamTests:
     Parameters
     ----------
     evidence : MonthsEvidence
-        Against equal rates.
+        Against equal rates in each slice; `p` and `start` are those by which it is judged.
+    months : MonthsTests
+        What single slices do.
     outside : float array
         P-values of "the ratio lies within τ", or the difference within its margin, which hold at all looks.
     within : bool array
@@ -158,12 +171,35 @@ class StreamTests:
     """
 
     evidence: MonthsEvidence
+    months: "MonthsTests"
     outside: Floats
     within: Bools
     limits: Limits
     difference_limits: Limits
     so_far: RatioCounts
     since: RatioCounts
+
+
+@dataclass(frozen=True, eq=False)
+class MonthsTests:
+    """What single slices do to a gap: arrays of shape (groups, rates, looks).
+
+    Parameters
+    ----------
+    p_same : float array
+        P-values of "the gap is the same in all slices"; NaN where rows share clusters.
+    log_e : float array
+        ln of the evidence beyond the scatter of slices; NaN likewise.
+    decides : bool array
+        Where that is what a comparison is judged by.
+    spread : float array
+        The standard deviation of differences from slice to slice; NaN where limits are of rows.
+    """
+
+    p_same: Floats
+    log_e: Floats
+    decides: Bools
+    spread: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,9 +257,7 @@ def compare_stream(
             reference_indices = _indices_in_stream(table, stream)
             key = stream.slices[0].attribute, reference_indices.tobytes()
             if key not in tests_by_references:
-                tests_by_references[key] = _test_groups(
-                    stream, reference_indices, table.allowed, config.alpha
-                )
+                tests_by_references[key] = _test_groups(stream, reference_indices, table.allowed, config)
             of_stream = tests_by_references[key]
             table, tests = _look_at(table, stream, of_stream, tests_by_pairs, look)
             tables_so_far.append(table)
@@ -326,19 +360,20 @@ def _indices_in_stream(table: Compared, stream: AttributeStream) -> Ints:
 
 
 def _test_groups(
-    stream: AttributeStream, reference_indices: Ints, allowed: Allowed, alpha: float
+    stream: AttributeStream, reference_indices: Ints, allowed: Allowed, config: AuditConfig
 ) -> StreamTests:
     """Return the tests of each group against references."""
     if stream.so_far[-1].shares_clusters:
         shape = stream.rows.numerator.shape[:2]
         all_groups = np.arange(len(stream.groups))
         indices = np.broadcast_to(reference_indices, shape)
-        return _clustered_tests(stream, all_groups, indices, allowed, alpha)
+        return _clustered_tests(stream, all_groups, indices, allowed, config.alpha)
     if (reference_indices == REST).all():
         ref = stream.rows_of_rest
     else:
         ref = stream.rows.take(np.broadcast_to(reference_indices, stream.rows.numerator.shape[:2]))
-    return stream_tests(stream.rows, ref, allowed, alpha, _list_totals(stream, stream.rows.numerator))
+    list_totals = _list_totals(stream, stream.rows.numerator)
+    return stream_tests(stream.rows, ref, allowed, config.alpha, list_totals, config.months)
 
 
 def _list_totals(stream: AttributeStream, selected: Floats) -> Floats:
@@ -347,11 +382,17 @@ def _list_totals(stream: AttributeStream, selected: Floats) -> Floats:
 
 
 def stream_tests(
-    rows: SliceRows, ref: SliceRows, allowed: Allowed, alpha: float, list_totals: ArrayLike = np.nan
+    rows: SliceRows,
+    ref: SliceRows,
+    allowed: Allowed,
+    alpha: float,
+    list_totals: ArrayLike = np.nan,
+    months: Months | None = None,
 ) -> StreamTests:
     """Return the tests of rates against those of references, at each look.
 
-    `list_totals` is how long the list is of which rates are shares, NaN of other rates.
+    `list_totals` is how long the list is of which rates are shares, NaN of other rates; `months` is what is
+    said of slices.
     """
     counts = (rows.numerator, rows.denominator, ref.numerator, ref.denominator)
     looks = rows.numerator.shape[-1]
@@ -371,7 +412,76 @@ def stream_tests(
             ratios = _choose_looks(by_worth, ratios, by_weights)
     log_e[~is_exact] = normal_log_evidence(score[~is_exact], variance[~is_exact])
     ratios = _weigh_shares(ratios, list_totals)
-    return _make_tests(mix_starts(log_e), ratios, rows, ref, allowed, alpha)
+    evidence = mix_starts(log_e)
+    estimate = divide(score, variance)
+    same = compare_months(estimate, divide(1, variance))
+    beyond = mix_starts(log_evidence_beyond_months(estimate, divide(1, variance)))
+    scatter = np.full(same.p.shape, months == "differ")
+    decides = scatter
+    if months is None:
+        scatter = same.differ
+        decides = same.may_differ
+    p = np.where(decides, beyond.p, evidence.p)
+    start = np.where(decides, beyond.start, evidence.start)
+    of_months = MonthsTests(same.p, beyond.log_e, decides, np.full(same.p.shape, np.nan))
+    tests = _make_tests(
+        MonthsEvidence(evidence.log_e, p, start), of_months, ratios, rows, ref, allowed, alpha
+    )
+    if not decides.any():
+        return tests
+    return _bound_by_months(tests, scatter & ratios.has_limits, rows, ref, allowed, alpha, list_totals)
+
+
+def _bound_by_months(
+    tests: StreamTests,
+    scatter: Bools,
+    rows: SliceRows,
+    ref: SliceRows,
+    allowed: Allowed,
+    alpha: float,
+    list_totals: ArrayLike,
+) -> StreamTests:
+    """Return tests that go by limits of a mean of slices where these decide; shown where slices `scatter`.
+
+    At look t they have the level α / (t (t + 1)), so that they hold at all looks; and they hold the gap of
+    all rows.
+    """
+    decides = tests.months.decides
+    lengths = np.broadcast_to(list_totals, scatter.shape)
+    shares = ~np.isnan(lengths)
+    n_rows = [np.where(shares, lengths, side.denominator) for side in (rows, ref)]
+    ratio, difference = pool_gaps((rows.numerator, n_rows[0], ref.numerator, n_rows[1]), shares)
+    looks = np.arange(1.0, scatter.shape[-1] + 1)
+    n_levels = looks * (looks + 1)
+    by_margin = np.broadcast_to(allowed.by_margin[:, None], scatter.shape)
+    edges = np.where(by_margin, allowed.margins[:, None], -np.log(allowed.ratio_limits)[:, None])
+    judged = MonthsMean(
+        *(np.where(by_margin, getattr(difference, name), value) for name, value in vars(ratio).items())
+    )
+    lowest, highest = judged.limits(alpha / n_levels)
+    p = np.where(np.abs(judged.mean) > edges, judged.p_at(np.copysign(edges, judged.mean)), 1.0)
+    low, high = (np.clip(limit, -EDGE, EDGE) for limit in ratio.limits(alpha / n_levels))
+    ratio_limits = (np.where(low > -EDGE, np.exp(low), 0.0), np.where(high < EDGE, np.exp(high), np.inf))
+    difference_limits = (np.clip(limit, -1.0, 1.0) for limit in difference.limits(alpha / n_levels))
+    return replace(
+        tests,
+        months=replace(tests.months, spread=np.where(scatter, difference.spread, np.nan)),
+        outside=np.where(decides, np.minimum(p * n_levels, 1.0), tests.outside),
+        within=np.where(decides, (lowest >= -edges) & (highest <= edges), tests.within),
+        limits=_replace_limits(scatter, ratio_limits, tests.limits, tests.so_far.ratio),
+        difference_limits=_replace_limits(
+            scatter, difference_limits, tests.difference_limits, tests.so_far.difference
+        ),
+    )
+
+
+def _replace_limits(chosen: Bools, limits: Iterable[Floats], others: Limits, inside: Floats) -> Limits:
+    """Return limits, wide enough to hold a value, where they are `chosen`, else the others."""
+    low, high = limits
+    return (
+        np.where(chosen, np.fmin(low, inside), others[0]),
+        np.where(chosen, np.fmax(high, inside), others[1]),
+    )
 
 
 def _weigh_shares(ratios: RatioLooks, list_totals: ArrayLike) -> RatioLooks:
@@ -457,11 +567,15 @@ def _clustered_tests(
         ref = stream.rows_of_rest.take(groups)
     else:
         ref = stream.rows.take(reference_indices)
-    return _make_tests(start_at_first(log_e), ratios, stream.rows.take(groups), ref, allowed, alpha)
+    none = np.full(shape, np.nan)
+    of_months = MonthsTests(none, none, np.zeros(shape, dtype=bool), none)
+    evidence = start_at_first(log_e)
+    return _make_tests(evidence, of_months, ratios, stream.rows.take(groups), ref, allowed, alpha)
 
 
 def _make_tests(
     evidence: MonthsEvidence,
+    months: MonthsTests,
     ratios: RatioLooks,
     rows: SliceRows,
     ref: SliceRows,
@@ -487,6 +601,7 @@ def _make_tests(
     ]
     return StreamTests(
         evidence,
+        months,
         outside=np.exp(-np.maximum(np.maximum(-at_low, at_high), 0.0)),
         within=(at_low > limit) & (at_high < -limit),
         limits=ratios.limits(alpha),
@@ -539,7 +654,9 @@ def _look_at(
     if references.is_chosen_by_rate(table.group_counts, table.config):
         pairs, pairs_outside = _test_other_pairs(table, stream, indices, is_comparable, tests_by_pairs, look)
         tests = replace(tests, pairs=pairs, pairs_outside=pairs_outside)
-    return replace(table, look=Look(points, points_since, within, p, (low, high), difference_limits)), tests
+    by_months = of_stream.months.decides[indices, :, look]
+    judged = Look(points, points_since, within, by_months, p, (low, high), difference_limits)
+    return replace(table, look=judged), tests
 
 
 def _find_copies(
@@ -583,7 +700,7 @@ def _test_other_pairs(
     pairs = np.stack([indices[first_groups], indices[second_groups]])
     key = stream.slices[0].attribute, pairs.tobytes()
     if key not in tests_by_pairs:
-        tests_by_pairs[key] = _test_pairs(stream, pairs[0], pairs[1], table.allowed, table.config.alpha)
+        tests_by_pairs[key] = _test_pairs(stream, pairs[0], pairs[1], table.allowed, table.config)
     of_pairs = tests_by_pairs[key]
     has_reference = (first_groups[:, None] == table.reference_indices) | (
         second_groups[:, None] == table.reference_indices
@@ -593,18 +710,19 @@ def _test_other_pairs(
 
 
 def _test_pairs(
-    stream: AttributeStream, first_groups: Ints, second_groups: Ints, allowed: Allowed, alpha: float
+    stream: AttributeStream, first_groups: Ints, second_groups: Ints, allowed: Allowed, config: AuditConfig
 ) -> StreamTests:
     """Return the tests of pairs of groups of a stream: arrays of shape (pairs, rates, looks)."""
     if stream.so_far[-1].shares_clusters:
         references_of_pairs = np.repeat(second_groups[:, None], len(stream.names), axis=1)
-        return _clustered_tests(stream, first_groups, references_of_pairs, allowed, alpha)
+        return _clustered_tests(stream, first_groups, references_of_pairs, allowed, config.alpha)
     return stream_tests(
         stream.rows.take(first_groups),
         stream.rows.take(second_groups),
         allowed,
-        alpha,
+        config.alpha,
         _list_totals(stream, stream.rows.numerator),
+        config.months,
     )
 
 
@@ -627,7 +745,7 @@ def _as_slice(table: Compared, evidence: Evidence, group_counts: Slice) -> tuple
             np.where(is_alike, points[indices], "undecided").astype(object)
             for points in (table.look.point, table.look.point_since)
         )
-        look = Look(point, since, table.look.within[indices])
+        look = Look(point, since, table.look.within[indices], table.look.by_months[indices])
     of_slice = replace(table, group_counts=group_counts, reference_indices=references_of_slice, look=look)
     evidence_of_slice = replace(
         evidence,
@@ -654,7 +772,10 @@ def _list_looks(
         index = stream.groups.index(table.group_counts.counts.groups[g]), m, look
         p = float(of_stream.evidence.p[index])
         p_holm = float(evidence.p_holm[g, m])
-        log_e = np.minimum(of_stream.evidence.log_e[index[:2]][: look + 1], MOST_LOG_EVIDENCE)
+        log_e, log_e_months = (
+            np.minimum(each[index[:2]][: look + 1], MOST_LOG_EVIDENCE)
+            for each in (of_stream.evidence.log_e, of_stream.months.log_e)
+        )
         # As many tests as p is taken for by Holm.
         n_tests = 1 / float(evidence.shares[g, m])
         if p > 0 and p_holm < 1:
@@ -668,6 +789,11 @@ def _list_looks(
             alarm_at=n_tests / table.config.alpha,
             p=p,
             p_holm=p_holm,
+            p_same=float(of_stream.months.p_same[index]),
+            months_evidence=math.exp(log_e_months[-1]),
+            most_months_evidence=math.exp(log_e_months.max()),
+            by_months=bool(of_stream.months.decides[index]),
+            month_spread=None if np.isnan(spread := of_stream.months.spread[index]) else float(spread),
             since=looks[int(of_stream.evidence.start[index])],
             ratio_since=float(of_stream.since.ratio[index]),
             ratio=Interval(float(of_stream.so_far.ratio[index]), float(low[index]), float(high[index])),

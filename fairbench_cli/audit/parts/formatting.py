@@ -27,6 +27,7 @@ REASONS: dict[Reason, str] = {
     "few": "too few rows",
     "clusters": "too few clusters",
     "wide": "too few rows to tell",
+    "months": "too few slices to tell",
     "near": LIMIT_OPEN,
     "constant": "every value is the same",
     "one value": "all rows of a group have one value",

@@ -1,13 +1,16 @@
 """What slices that have an order show, looked at after each of them, in words and as a table."""
 
+import math
 from collections.abc import Callable, Iterable
 
 from fairbench_cli.audit.compare.report import Disparity, Report, StreamLook
+from fairbench_cli.audit.config import PERIODS
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.allowed import has_margin, name_gaps
 from fairbench_cli.audit.parts.part import Row, View
 from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.model import TableCell, TextTable
+from fairbench_cli.measures.month_effects import FEWEST_ALIKE
 from fairbench_cli.measures.rates import RATES
 
 LARGEST = 1e6  # evidence beyond is written as this
@@ -26,20 +29,18 @@ def summarise_looks(report: Report) -> str:
     looks = last_looks(report)
     rows = {(row.attribute, row.group, row.metric): row for row in report.judged_comparisons if row.deciding}
     deciding = [(look, rows[key]) for key, look in looks.items() if key in rows]
-    level = f"{100 * report.config.alpha:.3g} %"
     when = f"As if looked at after each {report.config.slice_name}"
-    sentence = f"{when}: no number of looks makes this say more than {level} false alarms."
+    sentence = f"{when}: at most {100 * report.config.alpha:.3g} % false alarms, however many looks."
     if not deciding:
         return sentence
     look, row = max(
-        deciding, key=lambda pair: (pair[1].verdict == "fail", pair[0].most_evidence / pair[0].alarm_at)
+        deciding, key=lambda pair: (pair[1].verdict == "fail", -pair[0].p_holm, pair[0].most_evidence)
     )
-    return f"{sentence} {describe_look(look, row, in_full=True)}"
+    return f"{sentence} {describe_look(look, row, report, in_full=True)}"
 
 
-def describe_look(look: StreamLook, row: Disparity, *, in_full: bool = False) -> str:
-    """Return the evidence on a comparison in a sentence; `in_full` with its rate and its groups."""
-    most = format_evidence(look.most_evidence)
+def describe_look(look: StreamLook, row: Disparity, report: Report, *, in_full: bool = False) -> str:
+    """Return the evidence on a comparison in sentences; `in_full` with its rate and its groups."""
     alarm = format_evidence(look.alarm_at)
     subject = "the ratio"
     if has_margin(row.margin):
@@ -48,22 +49,70 @@ def describe_look(look: StreamLook, row: Disparity, *, in_full: bool = False) ->
         subject = (
             f"the {RATES[look.metric].label} of {formatting.format_group(look.group)} ({look.attribute})"
         )
-    if look.most_evidence < look.alarm_at:
-        if in_full:
-            return f"Most evidence, on {subject}: {most} of {alarm}."
-        return f"Evidence {most} of {alarm}."
-    gap = formatting.ratio(look.ratio_since, row.tau, 2)
+    slices = _name_slices(report)
+    most, last = look.most_evidence, look.evidence
+    scatter = ""
+    if look.by_months:
+        most, last = look.most_months_evidence, look.months_evidence
+        scatter = _describe_scatter(look, report)
+    evidence = format_evidence(most)
+    as_if = f", as if {slices} had no effect of their own"
+    if not math.isnan(look.p_same):
+        as_if += f" (p of that {formatting.p_value(look.p_same)})"
+    if most >= look.alarm_at:
+        gap = _describe_gap_since(look, row, in_full=in_full)
+        by_now = f"{evidence}"
+        if last < look.alarm_at:
+            by_now += f", by now {format_evidence(last)}"
+        if look.by_months:
+            as_if = (
+                f", more than independent {slices} differ; causes that last for {slices} would look the same"
+            )
+        return f"{scatter}Since {look.since} {subject} is {gap}; evidence {by_now} (alarm at {alarm}){as_if}."
+    if look.by_months and look.most_evidence >= look.alarm_at:
+        in_some = f"In some {slices} {subject} is another (evidence {format_evidence(look.most_evidence)})"
+        on_average = f"on average over {slices} that is not shown (evidence {evidence} of {alarm})"
+        return f"{scatter}{in_some}; {on_average}."
+    if look.by_months:
+        as_if = f", beyond what single {slices} do"
     if in_full:
-        gap += " times that of " + formatting.format_group(look.reference)
+        return f"{scatter}Most evidence, on {subject}: {evidence} of {alarm}{as_if}."
+    return f"{scatter}Evidence {evidence} of {alarm}{as_if}."
+
+
+def _describe_scatter(look: StreamLook, report: Report) -> str:
+    """Return whether slices differ, with a blank behind: "Months may differ (p 0.13). "."""
+    slices = _name_slices(report)
+    p_text = f"p {formatting.p_value(look.p_same)}"
+    if look.p_same < report.config.alpha:
+        if look.month_spread:
+            p_text += f"; about ± {100 * look.month_spread:.2g} points"
+        return f"{slices.capitalize()} differ by more than chance ({p_text}). "
+    if look.looks <= FEWEST_ALIKE:
+        return f"What single {slices} do is not known before the seventh. "
+    return f"{slices.capitalize()} may differ ({p_text}). "
+
+
+def _name_slices(report: Report) -> str:
+    """Return the name of slices in sentences: "months"."""
+    name = report.config.slice_name
+    if name in PERIODS:
+        return f"{name}s"
+    return "slices"
+
+
+def _describe_gap_since(look: StreamLook, row: Disparity, *, in_full: bool) -> str:
+    """Return the gap since evidence is largest: "0.71 times that of m", without `in_full` "0.71"."""
+    reference = formatting.format_group(look.reference)
     if has_margin(row.margin) and look.difference_since is not None:
         gap = f"{formatting.points(look.difference_since, row.margin)} points"
-        if in_full:
-            side = "below" if look.difference_since < 0 else "above"
-            gap = f"{gap[1:]} {side} that of {formatting.format_group(look.reference)}"
-    by_now = ""
-    if look.evidence < look.alarm_at:
-        by_now = f", by now {format_evidence(look.evidence)}"
-    return f"Since {look.since} {subject} is {gap}; evidence {most}{by_now} (alarm at {alarm})."
+        if not in_full:
+            return gap
+        return f"{gap[1:]} {'below' if look.difference_since < 0 else 'above'} that of {reference}"
+    gap = formatting.ratio(look.ratio_since, row.tau, 2)
+    if in_full:
+        return f"{gap} times that of {reference}"
+    return gap
 
 
 def format_evidence(value: float) -> str:
@@ -113,12 +162,16 @@ def looks_table(report: Report, view: View) -> TextTable:
             return TableCell(text, formatting.interval(look.difference), look.difference.value)
         return formatting.fine_cell(look.ratio, 2)
 
+    def evidence_cell(value: float, look: StreamLook, *, decides: bool) -> TableCell:
+        alarm = f"of {format_evidence(look.alarm_at)}" if decides else ""
+        return TableCell(format_evidence(value), alarm, value)
+
     columns: dict[str, Callable[[StreamLook], TableCell]] = {
         "group": lambda look: TableCell(formatting.format_group(look.group), look.attribute),
         "metric": lambda look: TableCell(look.metric),
-        "evidence": lambda look: TableCell(
-            format_evidence(look.most_evidence), f"of {format_evidence(look.alarm_at)}", look.most_evidence
-        ),
+        "evidence": lambda look: evidence_cell(look.most_evidence, look, decides=not look.by_months),
+        "p, alike": lambda look: formatting.p_cell(look.p_same),
+        "beyond": lambda look: evidence_cell(look.most_months_evidence, look, decides=look.by_months),
         f"{gap} since": gap_since,
         f"{gap}, all": gap_of_all,
     }
@@ -129,10 +182,14 @@ def looks_notes(report: Report) -> tuple[str, ...]:
     """Return how evidence is to be read."""
     n_tests = format_count(report.family, "comparison")
     gap = name_gaps(row for row in report.judged_comparisons if row.deciding)
+    slices = _name_slices(report)
     return (
         "evidence: 1 on average where both rates are the same in each slice, whenever one looks or stops; "
         "after it what rejects equal rates, 20 for one comparison and more for several "
         f"(Holm, {n_tests}). The largest so far counts.",
+        f"p, alike: of the same {gap} in all {slices}. Before the seventh, and from the first look with p "
+        f"below 0.2 on, evidence beyond counts: 1 on average at most where {slices} have independent effects "
+        f"around 0, however large. Who knows that they have none says --months alike.",
         f"since: the slice from which on the evidence is largest. {gap}, all: with limits that hold at all "
         f"looks at once. It fails where the {gap} since then is outside what is allowed, too.",
         f"In the tables of all slices p is 1 / the largest evidence, and the limits of a {gap} are these.",

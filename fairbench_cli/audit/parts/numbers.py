@@ -20,7 +20,6 @@ from fairbench_cli.audit.compare.report import (
     Place,
     Report,
 )
-from fairbench_cli.audit.compare.slice_order import are_strata
 from fairbench_cli.audit.compare.streams import are_stream
 from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.config import AuditConfig
@@ -45,15 +44,12 @@ SHARE_DECIMALS = 3  # of shares, and of what has no unit
 def read_estimates(scan: Scan) -> tuple[SliceEstimates, ...]:
     """Return the estimates of each slice."""
     config = compared_by(scan)
-    of_strata = are_strata(scan.tally.slices, config)
     estimates = []
     for numbers in read_numbers(scan):
         column = column_name(scan)
         if len(scan.roles.scores) > 1 and numbers.part.model in scan.source.columns:
             column = numbers.part.model
-        n_slices = len(scan.tally.slices)
-        person = scan.tally.person
-        estimates.append(estimate_slice(numbers, column, config, n_slices, person, of_strata=of_strata))
+        estimates.append(estimate_slice(numbers, column, config, len(scan.tally.slices), scan.tally.person))
     return tuple(estimates)
 
 

@@ -239,7 +239,9 @@ def summarise_trends(trends: SliceTrends, report: Report) -> str:
     if not any(rates.deciding_rows(row, report) for row in report.judged):
         verdict += ": there is nothing to compare"
     end = f" The last, {report.last}, {gate_text}{verdict}."
+    about = "Trend over the slices"
     if report.streams is not None:
+        about = f"Trend, of this look alone and not covered by the {100 * report.config.alpha:.3g} %"
         end = f" {summarise_looks(report)}"
     if not trends.ordered:
         return f"{_describe_no_trend(trends)}{end}"
@@ -254,8 +256,10 @@ def summarise_trends(trends: SliceTrends, report: Report) -> str:
             else:
                 subject = f"{len(rows):,} of {len(trends.trends):,}"
             clauses.append(f"{subject} {singular if len(rows) == 1 else plural}")
-    alone = "" if report.streams is None else ", of this look alone"
-    return f"Trend over the slices{alone}: {'; '.join(clauses)}.{end}"
+    sentence = f"{about}: {'; '.join(clauses)}."
+    if report.streams is not None:
+        return f"{end.strip()} {sentence}"
+    return f"{sentence}{end}"
 
 
 MOVES = ("rises", "falls")
@@ -591,7 +595,7 @@ def _describe_over_slices(trends: SliceTrends, report: Report, pair: Pair, metri
     look = last_looks(report).get((pair.attribute, pair.group, metric))
     for row in trends.report.disparities:
         if look and (row.attribute, row.group, row.metric) == (pair.attribute, pair.group, metric):
-            return f"{describe_look(look, row)} {trend}".rstrip()
+            return f"{describe_look(look, row, report)} {trend}".rstrip()
     return trend
 
 

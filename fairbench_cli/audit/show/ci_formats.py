@@ -207,10 +207,7 @@ def _describe(row: Comparison, report: Report) -> str:
         return f"{describe_comparison(row, together).text} {describe_direction(together, [row])}".rstrip()
     slices = [part for part in judged_slices(report) if part.attribute == row.attribute]
     part = next(part for part in slices if part.model in ("", row.model))
-    text = describe_number(row, part)
-    if report.of_strata:
-        return f"{row.attribute}{bracketed_place(part, report)}: {text}"
-    return text
+    return describe_number(row, part)
 
 
 def _looked_at(verdict: AttributeVerdict, report: Report) -> Iterator[Comparison]:

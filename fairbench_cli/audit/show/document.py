@@ -344,6 +344,8 @@ def verdict_legend(report: Report) -> tuple[str, ...]:
         "one may be larger than allowed.": limit_open in reasons_text,
         f"{wide}: the measured gap is small enough, and a larger one fits, too.": wide in reasons_text,
         "too few rows: weights leave too few to test.": "few" in reasons,
+        f"{formatting.REASONS['months']}: each may move the gap by itself, and more of them, not more rows, "
+        "tell that from a gap that lasts.": "months" in reasons,
         f"{formatting.REASONS['clusters']}: in the group or in its reference fewer than two values of "
         f"{' or '.join(report.config.cluster or ())} have rows, or selected rows, or others.": "clusters"
         in reasons,

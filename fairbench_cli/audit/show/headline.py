@@ -414,6 +414,8 @@ def _describe_message(
         text = "no gap larger than allowed is shown, and none is ruled out"
     else:
         text = "no difference is shown, and a gap larger than allowed is not ruled out"
+        if "months" in reasons:
+            text = text.replace("difference", "lasting difference")
     return f"Not decided{place}: {text}."
 
 
