@@ -47,10 +47,10 @@ Rule = Literal["evidence", "point"]
 Preset = Literal["aequitas", "eeoc", "ll144"]
 Spelling = Literal["merge", "keep"]
 DateOrder = Literal["day-first", "month-first"]
-OutcomeKind = Literal["decision", "number", "ordinal", "class"]
+OutcomeKind = Literal["decision", "number", "probability", "ordinal", "class"]
 Months = Literal["alike", "differ"]
 
-NUMERIC: tuple[OutcomeKind, ...] = ("number", "ordinal")
+NUMERIC: tuple[OutcomeKind, ...] = ("number", "probability", "ordinal")
 """Outcomes that are compared as they are, without a decision."""
 
 TAU = 0.8
@@ -686,8 +686,8 @@ class AuditConfig(StrictModel):
     )
     outcome: Annotated[OutcomeKind | None, READ] = Field(
         None,
-        description="What scores are: decision, number (salaries, grades), ordinal (ranks) or class. "
-        "Default: as the column says.",
+        description="What scores are: decision, number (salaries, grades), probability (of a label of 1), "
+        "ordinal (ranks) or class. Default: as the column says.",
     )
     order: Annotated[tuple[str, ...], BeforeValidator(_read_order), READ] = Field(
         (), description="Levels of an ordinal outcome, the lowest first: --order low,medium,high"
@@ -720,7 +720,8 @@ class AuditConfig(StrictModel):
     )
     margin: Annotated[dict[MarginName, MarginValue], BeforeValidator(_read_margins), JUDGED] = Field(
         {},
-        description="Differences pass within it, in the place of tau: --margin fpr=0.05 --margin 0.05",
+        description="Differences pass within it, in the place of tau: --margin fpr=0.05 --margin 0.05. Of "
+        "numbers without a name it is of the mean, and of the mean error; --margin mae=10% of errors.",
     )
     least_change_by_metric: Annotated[
         dict[RateName, Annotated[float, Field(ge=0, lt=1)]],
@@ -918,6 +919,11 @@ class AuditConfig(StrictModel):
     def watched_metrics(self) -> tuple[tuple[str, str], ...]:
         """The metrics that a gate names, to stop or to warn, as (attribute or "", metric)."""
         return tuple((attribute, metric) for attribute, metric in self.fail_on + self.warn_on if metric)
+
+    @property
+    def names_asked_for(self) -> tuple[str, ...]:
+        """The metrics that are named to decide, or by a gate."""
+        return self.metrics + tuple(metric for _, metric in self.watched_metrics)
 
     @property
     def watched_verdicts(self) -> tuple[tuple[str, str], ...]:

@@ -36,6 +36,11 @@ DEFAULT = tuple(name for name in COMPARED if not RATES[name].of_all and RATES[na
 # What the verdict on numbers looks at when nothing is named, as far as there are labels; and that on levels.
 DEFAULT_OF_NUMBERS = ("mean", "mean-residual", "mae")
 DEFAULT_OF_LEVELS = ("more",)
+DEFAULTS_BY_OUTCOME = {
+    "number": DEFAULT_OF_NUMBERS,
+    "probability": ("mean-residual",),
+    "ordinal": DEFAULT_OF_LEVELS,
+}
 
 # What the verdict looks at besides, where several classes are audited: shares of all of them in all groups.
 WHOLE_TABLE = "whole-table"

@@ -73,6 +73,11 @@ NUMBER_MEASURES: dict[str, NumberMeasure] = {
             has_margin=True,
         ),
         NumberMeasure("mae", "mean absolute error", "mean(|x − y||g)", needs_truth=True, has_margin=True),
+        NumberMeasure("brier", "Brier score", "mean((x − y)²|g)", "Brier 1950", "share", needs_truth=True),
+        NumberMeasure(
+            "skill", "Brier skill", "1 − Brier/(ȳ(1 − ȳ)) of g", "Murphy 1973", "share", needs_truth=True
+        ),
+        NumberMeasure("excess", "excess error", "mean((x − y)² − x(1 − x)|g)", "", "share", needs_truth=True),
         NumberMeasure("rmse", "root mean squared error", "√mean((x − y)²|g)", needs_truth=True),
         NumberMeasure("r2", "R²", "1 − mean((x − y)²|g)/Var(y|g)", unit="none", needs_truth=True),
         NumberMeasure(

@@ -73,3 +73,26 @@ def explained_share(residuals: Moments, labels: Moments) -> Floats:
     spread = labels.central_sum(1, 2)
     share = 1 - divide(residuals.weight * mean_square(residuals), spread)
     return np.where(spread > 0, share, np.nan)
+
+
+def skill_by_row(square: Floats, labels: Floats, mean_square: Floats, rate: Floats) -> Floats:
+    """Return of each row what it makes of its group's skill, 1 − Brier / (ȳ(1 − ȳ)): their mean is the skill.
+
+    The skill and the row's influence on it, so that the variance of these numbers is that of the skill.
+
+    Parameters
+    ----------
+    square, labels : array, shape (rows,)
+        (prediction − label)², and the label, 0 or 1.
+    mean_square, rate : array, shape (rows,)
+        The means of both in the row's group. NaN where all labels are alike.
+
+    Examples
+    --------
+    >>> labels, square = np.array([0.0, 0, 1, 1]), np.array([0.04, 0.09, 0.16, 0.01])
+    >>> skill_by_row(square, labels, np.full(4, 0.075), np.full(4, 0.5)).mean().round(6).tolist()
+    0.7
+    """
+    spread = np.where((rate > 0) & (rate < 1), rate * (1 - rate), np.nan)
+    by_label = mean_square / spread**2 * (1 - 2 * rate) * (labels - rate)
+    return np.asarray(1 - square / spread + by_label)

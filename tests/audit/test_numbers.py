@@ -253,6 +253,82 @@ def test_intersections_and_models_have_numbers_of_their_own() -> None:
     assert one["value"].item() == pytest.approx(mine["pay"].mean())
 
 
+def predictions(rng: np.random.Generator, n: int = 2000) -> pd.DataFrame:
+    """Predictions of prices whose errors are larger for f than for m, and that are right on average."""
+    sex = np.repeat(["f", "m"], n // 2)
+    price = 400 + 150 * rng.standard_normal(n)
+    predicted = price + np.where(sex == "f", 20, 12) * rng.standard_normal(n)
+    return pd.DataFrame({"predicted": predicted, "price": price, "sex": sex})
+
+
+def test_margins_of_errors_are_of_errors_whatever_is_stated_for_the_outcome() -> None:
+    rows = predictions(np.random.default_rng(21))
+    of_m = rows[rows["sex"] == "m"]
+    errors = (of_m["predicted"] - of_m["price"]).abs().mean()
+    keys = {"score": "predicted", "label": "price", "attribute": ["sex"], "ref": {"sex": "m"}}
+    for margin, of_errors in ((None, 0.2), ("50", 0.2), ({"mae": "10%"}, 0.1)):
+        result = audit(rows, **keys, **({} if margin is None else {"margin": margin}))
+        row = compared(result).loc["mae"]
+        assert row["margin"] == pytest.approx(of_errors * errors)
+        assert (row["verdict"], row["shown_outside"]) == ("fail", True)
+        assert "predicted is off by" in result.headline  # which the table calls the worst, too
+        assert "mean absolute" in str(result)
+    assert compared(audit(rows, **keys)).loc["mean-residual", "margin"] == pytest.approx(
+        0.05 * of_m["price"].mean()
+    )
+
+
+def risks(rng: np.random.Generator, shift: float, n: int = 2000) -> pd.DataFrame:
+    """Chances of relapse, right but for a shift of those of b, whose people relapse more often."""
+    race = np.repeat(["b", "w"], n // 2)
+    risk = rng.uniform(0.1, 0.5, n) + 0.2 * (race == "b")
+    relapse = (rng.random(n) < risk).astype(int)
+    return pd.DataFrame({"risk": risk + shift * (race == "b"), "relapse": relapse, "race": race})
+
+
+def test_a_probability_is_judged_by_its_mean_error_in_points() -> None:
+    rng = np.random.default_rng(22)
+    keys = {"score": "risk", "label": "relapse", "attribute": ["race"], "ref": {"race": "w"}}
+    right = audit(risks(rng, 0.0, 20_000), outcome="number", **keys)
+    assert (right.verdict, right.report.config.outcome) == ("pass", "probability")
+    rows = risks(rng, 0.15)
+    result = audit(rows, outcome="probability", **keys)
+    assert result.verdict == "fail"
+    assert "points too high for b" in result.headline
+    table = compared(result)
+    assert table.index[table["deciding"]].tolist() == ["mean-residual"]
+    assert table.index[table["verdict"] != ""].tolist() == ["mean-residual"]
+    of_b = rows[rows["race"] == "b"]
+    square = (of_b["risk"] - of_b["relapse"]) ** 2
+    assert table.loc["brier", "value"] == pytest.approx(square.mean())
+    assert table.loc["excess", "value"] == pytest.approx((square - of_b["risk"] * (1 - of_b["risk"])).mean())
+    groups = result.to_pandas("number_groups").set_index(["group", "metric"])
+    skill = groups.loc[("b", "skill")]
+    # Leaving out each row in turn: an error of its own.
+    n = len(square)
+    rate = (of_b["relapse"].sum() - of_b["relapse"]) / (n - 1)
+    without = 1 - (square.sum() - square) / (n - 1) / (rate * (1 - rate))
+    error = math.sqrt((n - 1) * without.var(ddof=0))
+    assert skill["value"] == pytest.approx(1 - square.mean() / of_b["relapse"].var(ddof=0))
+    assert skill["high"] - skill["low"] == pytest.approx(2 * 1.962 * error, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        ({"metric": ["mae"]}, "mae of a probability is least"),
+        ({"margin": {"mae": 0.1}}, "mae of a probability is least"),
+        ({"margin": "5%"}, "may be 5 points"),
+        ({"outcome": "probability", "label": "more"}, "go from 0 to 1"),
+    ],
+)
+def test_what_probabilities_have_not_is_refused(change: dict[str, object], wrong: str) -> None:
+    rows = risks(np.random.default_rng(23), 0.0, 200).assign(more=range(200))
+    keys: dict[str, object] = {"score": "risk", "label": "relapse", "outcome": "number"}
+    with pytest.raises(UserError, match=wrong):
+        audit(rows, attribute=["race"], **{**keys, **change})
+
+
 @pytest.mark.parametrize(
     ("change", "wrong"),
     [

@@ -25,7 +25,7 @@ from fairbench_cli.audit.compare.number_estimates import (
     mean_by_group,
     variables_of,
 )
-from fairbench_cli.audit.compare.numbers import margin_of, state_margin
+from fairbench_cli.audit.compare.numbers import margin_of
 from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
 from fairbench_cli.audit.compare.report import ALL, Interval, Intervals, intervals
 from fairbench_cli.audit.config import AuditConfig
@@ -191,8 +191,9 @@ def _pair_variables(pair: PairedNumbers, config: AuditConfig) -> NumbersOfGroups
     stays = ~references.excluded(pair.after.part, config)
     group_counts = references.without_groups(pair.after.part, ~stays)
     after = pair.after.cells.select_groups(stays)
-    before_variables = variables_of(pair.before.cells.select_groups(stays))
-    after_variables = variables_of(after)
+    is_probability = config.outcome == "probability"
+    before_variables = variables_of(pair.before.cells.select_groups(stays), is_probability)
+    after_variables = variables_of(after, is_probability)
     variables = {}
     for name in MEASURES:
         if name not in after_variables:
@@ -202,7 +203,8 @@ def _pair_variables(pair: PairedNumbers, config: AuditConfig) -> NumbersOfGroups
         variables[_name("before", name)] = before_values
         variables[_name("change", name)] = after_values - before_values
         variables[_name("total", name)] = before_values + after_values
-    return NumbersOfGroups(group_counts, after, find_reference(group_counts, after, config), variables)
+    reference = find_reference(group_counts, after, config)
+    return NumbersOfGroups(group_counts, after, reference, variables, is_probability)
 
 
 def _merge_groups(numbers: NumbersOfGroups) -> NumbersOfGroups:
@@ -223,9 +225,7 @@ def _compute_changes(
     """Yield the change of one measure for each group that is compared."""
     group_counts = numbers.part
     groups = group_counts.counts.groups
-    margins = margin_of(name, state_margin(numbers, config), config).in_units(
-        numbers.of_reference(numbers.moments[name])
-    )
+    margins = margin_of(name, numbers, config).in_units(numbers.of_reference(numbers.moments[name]))
     difference = {"after": compare_mean(numbers, name, config.confidence).difference}
     for kind in ("before", "change", "total"):
         difference[kind] = compare_mean(numbers, _name(kind, name), config.confidence).difference

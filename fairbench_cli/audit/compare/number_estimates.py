@@ -40,6 +40,7 @@ from fairbench_cli.measures.moments import (
     select_sides,
     sum_powers_of_groups,
 )
+from fairbench_cli.measures.prediction_errors import skill_by_row
 from fairbench_cli.measures.quantiles import (
     QuantileLimits,
     sorted_quantiles,
@@ -67,6 +68,9 @@ FIRST = 1000  # values that are looked at before all of them are
 OUTCOME = "mean"
 RESIDUAL = "mean-residual"
 ABSOLUTE_ERROR = "mae"
+BRIER = "brier"
+EXCESS = "excess"
+SKILL = "skill"
 TRUTH = "mean-truth"
 QUANTILES = {"median": 0.5, "p10": 0.1, "p90": 0.9}
 ROUNDING = 1e-9
@@ -85,12 +89,15 @@ class NumbersOfGroups:
         The place of the reference, or `REST`.
     more_variables : mapping of str to array
         What means are of, beside the outcome and its errors.
+    is_probability : bool
+        Whether outcomes are chances of a label of 1, and labels 0 or 1.
     """
 
     part: Slice
     cells: NumberCells
     reference: int
     more_variables: Mapping[str, Floats] = field(default_factory=dict)
+    is_probability: bool = False
 
     def are_compared(self, config: AuditConfig) -> Bools:
         """Return which groups are compared: those that may be, but for the reference itself."""
@@ -118,7 +125,19 @@ class NumbersOfGroups:
     @cached_property
     def variables(self) -> dict[str, Floats]:
         """What means are of, by the name of the measure: the outcome, and with labels its errors."""
-        return {**variables_of(self.cells), **self.more_variables}
+        variables = {**variables_of(self.cells, self.is_probability), **self.more_variables}
+        if BRIER in variables:
+            variables[SKILL] = self._skill_by_cell(variables[BRIER], variables[TRUTH])
+        return variables
+
+    def _skill_by_cell(self, square: Floats, truth: Floats) -> Floats:
+        group = self.cells.group
+        weight = np.bincount(group, self.cells.weight, self.n_groups)
+        mean_square, rate = (
+            divide(np.bincount(group, self.cells.weight * values, self.n_groups), weight)[group]
+            for values in (square, truth)
+        )
+        return skill_by_row(square, truth, mean_square, rate)
 
     @cached_property
     def moments(self) -> dict[str, Moments]:
@@ -342,17 +361,16 @@ class NumbersOfGroups:
         ]
 
 
-def variables_of(cells: NumberCells) -> dict[str, Floats]:
-    """Return the outcome of each cell, and with labels its errors."""
+def variables_of(cells: NumberCells, is_probability: bool) -> dict[str, Floats]:
+    """Return the outcome of each cell, and with labels its errors: of a probability those that are proper."""
     if cells.truth is None:
         return {OUTCOME: cells.value}
     residual = cells.value - cells.truth
-    return {
-        OUTCOME: cells.value,
-        RESIDUAL: residual,
-        ABSOLUTE_ERROR: np.abs(residual),
-        TRUTH: cells.truth,
-    }
+    variables = {OUTCOME: cells.value, RESIDUAL: residual, TRUTH: cells.truth}
+    if not is_probability:
+        return variables | {ABSOLUTE_ERROR: np.abs(residual)}
+    square = residual**2
+    return variables | {BRIER: square, EXCESS: square - cells.value * (1 - cells.value)}
 
 
 def numbers_of_groups(numbers: SliceNumbers, config: AuditConfig) -> NumbersOfGroups:
@@ -360,7 +378,9 @@ def numbers_of_groups(numbers: SliceNumbers, config: AuditConfig) -> NumbersOfGr
     stays = ~references.excluded(numbers.part, config)
     part = references.without_groups(numbers.part, ~stays)
     cells = numbers.cells.select_groups(stays)
-    return NumbersOfGroups(part, cells, find_reference(part, cells, config))
+    is_probability = config.outcome == "probability"
+    reference = find_reference(part, cells, config)
+    return NumbersOfGroups(part, cells, reference, is_probability=is_probability)
 
 
 def find_reference(group_counts: Slice, cells: NumberCells, config: AuditConfig) -> int:
@@ -447,8 +467,8 @@ def estimate_means(
             weights = (group_rows[1], reference_rows[1])
         splits = draw_enough(group_rows[0], reference_rows[0], weights, least_p)
         ratio_error = math.nan
-        if with_ratio:
-            sides = (moments[g], reference_moments[g])
+        sides = (moments[g], reference_moments[g])
+        if with_ratio and min(float(side.mean) for side in sides) > 0:
             ratio_error = math.sqrt(sum(float(side.variance_of_mean / side.mean**2) for side in sides))
         units = float(judgement.units[g])
         edges = ((-units, 1.0), (units, 1.0))

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from fairbench_cli.audit.compare.number_estimates import NumbersOfGroups
-from fairbench_cli.audit.compare.numbers import StatedMargin, VariableEstimates, margin_of
+from fairbench_cli.audit.compare.numbers import VariableEstimates, margin_of
 from fairbench_cli.audit.compare.report import Interval, NumberLook
 from fairbench_cli.audit.compare.streams import MOST_LOG_EVIDENCE
 from fairbench_cli.audit.config import AuditConfig
@@ -67,7 +67,7 @@ class SlicedNumbers:
 
 
 def look_at_slices(
-    variable: VariableEstimates, slices: SlicedNumbers, stated: StatedMargin, config: AuditConfig
+    variable: VariableEstimates, slices: SlicedNumbers, config: AuditConfig
 ) -> VariableEstimates:
     """Return the estimates of a mean in each group by evidence of all slices, in the place of a test."""
     from fairbench_cli.measures.number_evidence import (
@@ -80,7 +80,7 @@ def look_at_slices(
 
     numbers = slices.numbers
     name = variable.metric
-    margin = margin_of(name, stated, config)
+    margin = margin_of(name, numbers, config)
     moments = slices.moments(name)
     values = None
     if not numbers.cells.is_weighted:

@@ -21,7 +21,6 @@ from fairbench_cli.audit.compare.number_looks import SlicedNumbers, look_at_slic
 from fairbench_cli.audit.compare.numbers import (
     NumberSlice,
     SliceEstimates,
-    StatedMargin,
     compare_numbers,
     estimate_slice,
     margin_of,
@@ -124,7 +123,7 @@ def estimate_whole(
     times = parse_times(names)
     is_stream = are_stream([numbers.part for numbers in slices], config)
     whole_config = config.model_copy(update={"sliced_by": None})
-    has_evidence = is_stream and config.outcome == "number" and not config.cluster
+    has_evidence = is_stream and config.outcome != "ordinal" and not config.cluster
     if is_stream and not has_evidence:
         level = config.alpha / (len(names) * (len(names) + 1))
         whole_config = whole_config.model_copy(update={"confidence": 1 - level})
@@ -132,17 +131,14 @@ def estimate_whole(
         together, slice_codes = merge_numbers(of_attribute, names)
         estimates = estimate_slice(together, column, whole_config)
         trends: tuple[NumberTrend, ...] = ()
-        if times is not None and config.outcome == "number":
+        if times is not None and config.outcome != "ordinal":
             stays = ~references.excluded(together.part, config)
             codes = slice_codes[stays[together.cells.group]]
             sliced = SlicedNumbers(numbers_of_groups(together, config), codes, names)
             if len(names) >= LEAST:
-                trends = tuple(_compute_trends(sliced, times, estimates.margin, config))
+                trends = tuple(_compute_trends(sliced, times, config))
             if has_evidence:
-                judged = [
-                    look_at_slices(variable, sliced, estimates.margin, config)
-                    for variable in estimates.judged
-                ]
+                judged = [look_at_slices(variable, sliced, config) for variable in estimates.judged]
                 estimates = replace(estimates, judged=tuple(judged))
         yield WholeEstimates(estimates, trends, whole_config, is_stream)
 
@@ -204,7 +200,7 @@ def merge_numbers(slices: Sequence[SliceNumbers], names: Sequence[str]) -> tuple
 
 
 def _compute_trends(
-    sliced: SlicedNumbers, times: Sequence[float], margin: StatedMargin, config: AuditConfig
+    sliced: SlicedNumbers, times: Sequence[float], config: AuditConfig
 ) -> Iterator[NumberTrend]:
     """Yield the trend of each measure of each group that is compared, none of them adjusted."""
     numbers = sliced.numbers
@@ -216,7 +212,7 @@ def _compute_trends(
         if name not in numbers.variables:
             continue
         moments = sliced.moments(name)
-        margins = margin_of(name, margin, config).in_units(numbers.of_reference(numbers.moments[name]))
+        margins = margin_of(name, numbers, config).in_units(numbers.of_reference(numbers.moments[name]))
         for g in np.flatnonzero(is_compared).tolist():
             reference_groups = numbers.reference_groups(g)
             sides = _stack_sides(moments[np.array(reference_groups)].merge(-2), moments[g])

@@ -14,6 +14,7 @@ normal outcome.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -21,14 +22,18 @@ from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.family import adjust_family, are_named, find_copies, named_rates
 from fairbench_cli.audit.compare.number_estimates import (
     ABSOLUTE_ERROR,
+    BRIER,
+    EXCESS,
     FEWEST_OTHERS,
     OUTCOME,
     RESIDUAL,
+    SKILL,
     TRUTH,
     MeanEstimates,
     NumbersOfGroups,
     QuantileEstimates,
     Shapes,
+    compare_mean,
     compare_ranks,
     describe_quantiles,
     describe_shapes,
@@ -69,16 +74,20 @@ from fairbench_cli.measures.means import (
     row_shortage,
 )
 from fairbench_cli.measures.moments import Moments
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 from fairbench_cli.measures.prediction_errors import explained_share, root_mean_square
 from fairbench_cli.measures.regression import EstimateWithLimits
 from fairbench_cli.measures.significance import normal_quantiles
 from fairbench_cli.measures.splits import skewness_of_both
 from fairbench_cli.measures.value_ranks import RankComparison
 
+Kind = Literal["number", "amount", "probability"]
 MORE = "more"
 DISTANCE = "distance"
 POWER_QUANTILE = 0.8416  # of the normal distribution at a power of .8
 SPREAD_MARGIN = 0.2  # standard deviations of the reference: "small" by Cohen (1988)
+ERROR_MARGIN = 20.0  # per cent of the reference's mean absolute error
+PROBABILITY_MARGIN = 0.05  # of its mean, and of its mean error
 PAY_MARGIN = 5.0  # per cent, from which a gap in pay has to be justified (Directive (EU) 2023/970, Art. 10)
 SIGNIFICANT = 3  # digits of a standard deviation
 MOST_DECIMALS = 6
@@ -100,17 +109,15 @@ class StatedMargin:
         reference's standard deviations.
     stated : Margin
         As it was stated, or is by default.
-    is_default : bool
-    is_amount : bool
-        Whether values are taken for amounts, such as pay, rather than for scores.
+    kind : {"number", "amount", "probability"}
+        What values are taken for: amounts are such as pay.
     """
 
     units: float
     percent: float
     deviations: float
     stated: Margin
-    is_default: bool
-    is_amount: bool
+    kind: Kind
 
     @property
     def deviation(self) -> float:
@@ -151,6 +158,9 @@ class NumberSlice(Place):
     reference : str
         The group that others are compared with.
     margin : StatedMargin
+        Of means.
+    stated : dict of str to Margin
+        The margin of each measure that has one.
     groups : tuple of NumberGroup
     comparisons : tuple of NumberComparison
     shapes : Shapes
@@ -164,6 +174,7 @@ class NumberSlice(Place):
     digits: int
     reference: str
     margin: StatedMargin
+    stated: dict[str, Margin]
     groups: tuple[NumberGroup, ...]
     comparisons: tuple[NumberComparison, ...]
     shapes: Shapes
@@ -227,6 +238,8 @@ class SliceEstimates:
     reference : int
         The place of the reference, or `REST`.
     margin : StatedMargin
+    stated : dict of str to Margin
+        As of `NumberSlice`.
     values : dict of str to Intervals
         Of each group, by the name of the measure.
     judged, described : tuple of VariableEstimates
@@ -239,6 +252,7 @@ class SliceEstimates:
     column: str
     reference: int
     margin: StatedMargin
+    stated: dict[str, Margin]
     values: dict[str, Intervals]
     judged: tuple[VariableEstimates, ...]
     described: tuple[VariableEstimates, ...]
@@ -272,17 +286,24 @@ def estimate_slice(
     else:
         values[OUTCOME] = mean_intervals(of_groups, OUTCOME, config.confidence)
         values["sd"] = without_limits(moments.deviation)
-        of_mean, comparison = estimate_mean(of_groups, OUTCOME, margin, config, least_p)
-        judged.append(of_mean)
+        mean, comparison = estimate_mean(of_groups, OUTCOME, config, least_p)
+        if of_groups.is_probability and OUTCOME not in config.names_asked_for:
+            mean = replace(mean, margin=np.full(of_groups.n_groups, np.nan))  # as base rates differ
+        judged.append(mean)
     for name, quantiles in describe_quantiles(of_groups, config.confidence).items():
         values[name] = intervals(quantiles.value, quantiles.low, quantiles.high)
         if not is_ordinal:
             described.append(_compare_quantiles(name, quantiles, of_groups))
     if not is_ordinal and of_groups.cells.truth is not None:
-        for name in (RESIDUAL, ABSOLUTE_ERROR):
-            of_error, _ = estimate_mean(of_groups, name, margin, config, least_p)
-            judged.append(of_error)
+        for name in (RESIDUAL, ABSOLUTE_ERROR, BRIER, SKILL, EXCESS):
+            if name not in of_groups.variables:
+                continue
             values[name] = mean_intervals(of_groups, name, config.confidence)
+            if NUMBER_MEASURES[name].has_margin:
+                of_error, _ = estimate_mean(of_groups, name, config, least_p)
+                judged.append(of_error)
+            elif name != SKILL or of_groups.reference != REST:  # of several groups it is no mean of theirs
+                described.append(_describe_error(name, of_groups, config))
         values |= error_values(of_groups, config.confidence)
     if not is_ordinal:
         described += [more, estimate_effect(comparison, of_groups)]
@@ -294,7 +315,7 @@ def estimate_slice(
         remarks.append(f"{text} Compare people, to decide: --cluster {person}.")
     for variable in judged:
         remarks += variable.remarks
-    if margin.is_amount:
+    if margin.kind == "amount":
         remarks += _describe_cut(of_groups, column)
     if numbers.rounded:
         text = f"{column}: of more than {MOST_CELLS:,} different rows values are rounded to six digits."
@@ -304,6 +325,7 @@ def estimate_slice(
         column,
         of_groups.reference,
         margin,
+        {variable.metric: margin_of(variable.metric, of_groups, config) for variable in judged},
         values,
         tuple(judged),
         tuple(described),
@@ -341,30 +363,42 @@ def _describe_cut(numbers: NumbersOfGroups, column: str) -> list[str]:
 def state_margin(numbers: NumbersOfGroups, config: AuditConfig) -> StatedMargin:
     """Return the margin of means, as it is stated or by default.
 
-    By default it is `SPREAD_MARGIN` standard deviations of the reference; of amounts `PAY_MARGIN` per cent of
-    its mean, where that is less: .2 standard deviations of incomes are a quarter of them.
+    By default that of `_default_margin`.
     """
     moments = numbers.moments[OUTCOME]
     reference = numbers.of_reference(moments)[0]
-    is_amount = are_amounts(numbers, config)
+    kind = tell_kind(numbers, config)
     stated = config.margin.get(OUTCOME) or config.margin.get(DEFAULT)
-    is_default = stated is None
     if config.outcome == "ordinal":
         stated = Margin(SPREAD_MARGIN, "sd")  # of codes, which decides nothing
     elif stated is not None:
         _check_margin(stated, numbers, config)
     if stated is None:
-        stated = Margin(SPREAD_MARGIN, "sd")
-        percent = Margin(PAY_MARGIN, "percent")
-        is_less = margin_units(percent, reference) < margin_units(stated, reference)
-        if is_amount and is_less and has_mean(numbers, config):
-            stated = percent
+        stated = _default_margin(OUTCOME, numbers, config)
     units = margin_units(stated, reference)
     percent_of_mean = math.nan
     if has_percent(numbers) or stated.unit == "percent":
         percent_of_mean = 100 * units / abs(float(reference.mean))
     deviations = float(divide(np.asarray(units), reference.deviation))
-    return StatedMargin(units, percent_of_mean, deviations, stated, is_default, is_amount)
+    return StatedMargin(units, percent_of_mean, deviations, stated, kind)
+
+
+def _default_margin(name: str, numbers: NumbersOfGroups, config: AuditConfig) -> Margin:
+    """Return the margin of means where none is stated: `SPREAD_MARGIN` standard deviations of the reference.
+
+    Of amounts it is `PAY_MARGIN` per cent of its mean, where that is less: .2 standard deviations of incomes
+    are a quarter of them. Of probabilities it is `PROBABILITY_MARGIN`.
+    """
+    kind = tell_kind(numbers, config)
+    if kind == "probability":
+        return Margin(PROBABILITY_MARGIN)
+    spread = Margin(SPREAD_MARGIN, "sd")
+    percent = Margin(PAY_MARGIN, "percent")
+    reference = numbers.of_reference(numbers.moments[name])[0]
+    is_less = margin_units(percent, reference) < margin_units(spread, reference)
+    if kind == "amount" and is_less and has_mean(name, numbers, config):
+        return percent
+    return spread
 
 
 def _check_margin(stated: Margin, numbers: NumbersOfGroups, config: AuditConfig) -> None:
@@ -372,7 +406,7 @@ def _check_margin(stated: Margin, numbers: NumbersOfGroups, config: AuditConfig)
     name = format_value(config.score or "score")
     value = numbers.cells.value
     flag = Flag("margin")
-    if stated.unit == "percent" and not has_mean(numbers, config):
+    if stated.unit == "percent" and not has_mean(OUTCOME, numbers, config):
         problem = f"the mean of {name} is near 0, so that {stated} of it says nothing"
         raise user_error(problem, "give the margin in units, 1500, or in standard deviations, 0.2sd", flag)
     span = float(value[-1] - value[0])
@@ -402,9 +436,9 @@ def margin_units(margin: Margin, reference: Moments) -> float:
     return float(margin.in_units(reference))
 
 
-def has_mean(numbers: NumbersOfGroups, config: AuditConfig) -> bool:
+def has_mean(name: str, numbers: NumbersOfGroups, config: AuditConfig) -> bool:
     """Return whether the reference's mean is shown not to be 0, so that a share of it is a margin."""
-    limits = mean_interval(numbers.of_reference(numbers.moments[OUTCOME]), config.confidence)
+    limits = mean_interval(numbers.of_reference(numbers.moments[name]), config.confidence)
     return bool(((limits.low > 0) | (limits.high < 0)).all())
 
 
@@ -415,29 +449,40 @@ def has_percent(numbers: NumbersOfGroups) -> bool:
     return bool(below <= (1 - AMOUNTS) * cells.weight.sum()) and numbers.shift > 0
 
 
-def are_amounts(numbers: NumbersOfGroups, config: AuditConfig) -> bool:
-    """Return whether numbers are taken for amounts, such as pay: not below 0, and on no scale of points."""
+def tell_kind(numbers: NumbersOfGroups, config: AuditConfig) -> Kind:
+    """Return the kind of numbers: amounts are not below 0, and on no scale of points.
+
+    Predictions are what their labels are.
+    """
+    if numbers.is_probability:
+        return "probability"
     name = config.score or "score"
+    largest = float(numbers.cells.value[-1])
+    truth = numbers.cells.truth
+    if truth is not None:
+        name = config.label or "label"
+        largest = float(truth.max())
+        weight = numbers.cells.weight
+        if weight[truth < 0].sum() > (1 - AMOUNTS) * weight.sum():
+            return "number"
     if not has_percent(numbers) or named_like_scores(name):
-        return False
-    return bool(numbers.cells.value[-1] > SCALE) or named_like_amounts(name)
+        return "number"
+    if largest > SCALE or named_like_amounts(name):
+        return "amount"
+    return "number"
 
 
 def estimate_mean(
     numbers: NumbersOfGroups,
     name: str,
-    margin: StatedMargin,
     config: AuditConfig,
     least_p: float,
 ) -> tuple[VariableEstimates, MeanComparison]:
-    """Return the mean of a variable in each group against its reference's.
-
-    The margin of errors is that of the outcome in its units, unless they have one of their own.
-    """
+    """Return the mean of a variable in each group against its reference's."""
     moments = numbers.moments[name]
     reference_moments = numbers.of_reference(moments)
-    limit = margin_of(name, margin, config)
-    with_ratio = name == OUTCOME and has_percent(numbers)
+    limit = margin_of(name, numbers, config)
+    with_ratio = name == ABSOLUTE_ERROR or (name == OUTCOME and has_percent(numbers))
     means = estimate_means(numbers, name, limit, config, least_p=least_p, with_ratio=with_ratio)
     comparison = means.comparison
     judgement = means.judgement
@@ -517,14 +562,33 @@ def name_variable(name: str, config: AuditConfig) -> str:
     return "error"
 
 
-def margin_of(name: str, margin: StatedMargin, config: AuditConfig) -> Margin:
-    """Return the margin of a variable: that of errors is in the units of the outcome's."""
+def margin_of(name: str, numbers: NumbersOfGroups, config: AuditConfig) -> Margin:
+    """Return the margin of a measure.
+
+    That of the mean absolute error is of errors, and never the one of the outcome: by this the better
+    predictions are, the larger their errors may be in one group. A mean error is a shift of the outcome, so
+    that its margin, in the units of the labels, is of these.
+
+    Raises
+    ------
+    UserError
+        For per cent of labels whose mean is not above 0.
+    """
+    if name == MORE:
+        return Margin(_rank_margin(config))
+    if name == OUTCOME:
+        return state_margin(numbers, config).stated
     stated = config.margin.get(name)
-    if stated is not None:
-        return stated
-    if name != OUTCOME:
-        return Margin(margin.units)
-    return margin.stated
+    if name == ABSOLUTE_ERROR:
+        return stated or Margin(ERROR_MARGIN, "percent")
+    labels = numbers.of_reference(numbers.moments[TRUTH])[0]
+    stated = stated or config.margin.get(DEFAULT)
+    if stated is None:
+        stated = _default_margin(TRUTH, numbers, config)
+    if stated.unit == "percent" and not has_mean(TRUTH, numbers, config):
+        problem = f"the mean of the labels is near 0, so that {stated} of it says nothing of the mean error"
+        raise user_error(problem, "say it in units, mean-residual=1500, or as 0.2sd", Flag("margin"))
+    return Margin(margin_units(stated, labels))
 
 
 def mean_intervals(numbers: NumbersOfGroups, name: str, confidence: float) -> Intervals:
@@ -551,6 +615,18 @@ def _describe_both(
         shortage=NO_SHORTAGE * numbers.n_groups,
         rows_needed=unknown,
     )
+
+
+def _describe_error(name: str, numbers: NumbersOfGroups, config: AuditConfig) -> VariableEstimates:
+    """Return a measure of a probability in each group against its reference's, which decides nothing.
+
+    Of these the excess alone is 0 in every group of a perfect model, so that it is tested.
+    """
+    moments = numbers.moments[name]
+    difference = compare_mean(numbers, name, config.confidence).difference
+    p = np.where(name == EXCESS, difference.p, np.nan)
+    estimates = _describe_both(name, intervals(difference.value, difference.low, difference.high), p, numbers)
+    return replace(estimates, value=moments.mean, reference_value=numbers.of_reference(moments).mean)
 
 
 def estimate_effect(comparison: MeanComparison, numbers: NumbersOfGroups) -> VariableEstimates:
@@ -603,11 +679,16 @@ def _rank_rows_needed(
 
 
 def error_values(numbers: NumbersOfGroups, confidence: float) -> dict[str, Intervals]:
-    """Return RMSE, R² and the calibration of each group: slope and intercept of labels on predictions."""
-    residuals = numbers.moments[RESIDUAL]
-    root = root_mean_square(residuals, confidence)
-    explained = explained_share(residuals, numbers.moments[TRUTH])
-    values = {"rmse": intervals(*root), "r2": without_limits(explained)}
+    """Return RMSE, R² and the calibration of each group: slope and intercept of labels on predictions.
+
+    Of a probability Brier score and skill are the first two.
+    """
+    values: dict[str, Intervals] = {}
+    if not numbers.is_probability:
+        residuals = numbers.moments[RESIDUAL]
+        root = root_mean_square(residuals, confidence)
+        explained = explained_share(residuals, numbers.moments[TRUTH])
+        values = {"rmse": intervals(*root), "r2": without_limits(explained)}
     slopes = []
     intercepts = []
     for g in range(numbers.n_groups):
@@ -720,6 +801,7 @@ def _judge_slice(
         find_decimals(estimates.margin.deviation),
         reference,
         estimates.margin,
+        estimates.stated,
         tuple(rows),
         tuple(comparisons),
         estimates.shapes,

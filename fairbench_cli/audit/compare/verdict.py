@@ -24,7 +24,7 @@ TOLERANCE = 1e-9
 def deciding_names(tally: Tally, config: AuditConfig) -> tuple[str, ...]:
     """Return the rates and roll-ups that decide, or the default ones; of numbers the measures."""
     if config.of_numbers:
-        usual = metrics.DEFAULT_OF_LEVELS if config.outcome == "ordinal" else metrics.DEFAULT_OF_NUMBERS
+        usual = metrics.DEFAULTS_BY_OUTCOME[config.outcome or ""]
         if config.measures is None:
             return tuple(name for name in usual if tally.has_truth or not metrics.needs_labels(name))
         return tuple(dict.fromkeys(config.measures))
@@ -78,6 +78,10 @@ def _check_kinds(tally: Tally, config: AuditConfig) -> Iterator[Problem]:
     """Yield what was named and is of another kind of outcome: rates of decisions, or measures of numbers."""
     gate_names = (name for _, name in config.watched_metrics)
     names = dict.fromkeys([*config.metrics, *gate_names])
+    if config.outcome == "probability":
+        for problem in dict.fromkeys(filter(None, map(rate_mistake, config.margin.values()))):
+            yield Problem(problem, WRITE_RATE, Flag("margin"))
+        names |= dict.fromkeys(config.margin.keys() - {DEFAULT})
     if config.of_numbers:
         yield from _check_numbers(names, config)
         return
@@ -105,8 +109,13 @@ def _check_numbers(names: Iterable[str], config: AuditConfig) -> Iterator[Proble
             measure = metrics.DEFAULT_OF_NUMBERS[0]
             fix = (f"name one of numbers, such as {measure}, or say what is selected: ", *AS_DECISIONS)
             yield Problem(f"{name} is of decisions, and numbers are audited", fix, outcome)
+        elif config.outcome == "probability" and name == "mae":
+            (better,) = metrics.DEFAULTS_BY_OUTCOME["probability"]
+            problem = f"{name} of a probability is least for scores of 0 and 1, however sure they may be"
+            yield Problem(problem, ("compare the mean of score − label: ", Flag("metric", better)), outcome)
         elif not metrics.can_decide(name):
-            fix_of_margin = f"name one that has a margin: {', '.join(metrics.DEFAULT_OF_NUMBERS)}"
+            usual = metrics.DEFAULTS_BY_OUTCOME[config.outcome or ""]
+            fix_of_margin = f"name one that has a margin: {', '.join(usual)}"
             yield Problem(f"{name} is shown in any case, and cannot decide", fix_of_margin, Flag("metric"))
         elif config.outcome == "ordinal" and name not in metrics.DEFAULT_OF_LEVELS:
             fix_of_levels = f"levels are compared by {', '.join(metrics.DEFAULT_OF_LEVELS)}"

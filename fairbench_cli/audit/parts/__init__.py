@@ -36,6 +36,7 @@ def _cuts_numbers(config: AuditConfig) -> bool:
 
 
 _DECISIONS: tuple[OutcomeKind, ...] = ("decision", "class")
+_OF_MEANS: tuple[OutcomeKind, ...] = ("number", "probability")
 _ANY = (*_DECISIONS, *NUMERIC)
 _REGISTERED: dict[str, tuple[str, tuple[OutcomeKind, ...], Callable[[AuditConfig], bool]]] = {
     "impact": ("guidelines:GUIDELINES", _DECISIONS, lambda config: config.preset in EXCLUDING),
@@ -43,13 +44,13 @@ _REGISTERED: dict[str, tuple[str, tuple[OutcomeKind, ...], Callable[[AuditConfig
     "changes": ("changes:CHANGES", _DECISIONS, lambda config: config.compares),
     "number_slices": ("number_trends:NUMBER_TRENDS", NUMERIC, lambda config: config.sliced_by is not None),
     # By means, which levels in an order have not.
-    "number_changes": ("number_changes:NUMBER_CHANGES", ("number",), lambda config: config.compares_models),
+    "number_changes": ("number_changes:NUMBER_CHANGES", _OF_MEANS, lambda config: config.compares_models),
     "numbers": ("numbers:NUMBERS", NUMERIC, _always),
     "classes": ("whole_table:WHOLE_TABLE_OF_CLASSES", _DECISIONS, lambda config: len(config.favourable) > 1),
     "rates": ("rates:RATES_OF_GROUPS", _ANY, _always),  # of numbers the verdicts alone
     "numeric_attributes": (
         "numeric_attributes:NUMERIC_ATTRIBUTES",
-        (*_DECISIONS, "number"),
+        (*_DECISIONS, *_OF_MEANS),
         _cuts_numbers,
     ),
     "requested": ("requested_metrics:BY_NAME", _DECISIONS, lambda config: bool(requested_names(config))),
@@ -59,7 +60,7 @@ _REGISTERED: dict[str, tuple[str, tuple[OutcomeKind, ...], Callable[[AuditConfig
     "explanations": ("explanations:EXPLAINED", _DECISIONS, lambda config: bool(config.explained_by)),
     "number_explanations": (
         "number_explanations:NUMBERS_EXPLAINED",
-        ("number",),
+        _OF_MEANS,
         lambda config: bool(config.explained_by),
     ),
 }

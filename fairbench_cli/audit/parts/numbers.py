@@ -30,6 +30,7 @@ from fairbench_cli.audit.parts.part import BY_ESTIMATE, SHORT, Part, Row, View
 from fairbench_cli.audit.parts.rates import LOOKS
 from fairbench_cli.audit.scan.numbers import read_numbers
 from fairbench_cli.audit.scan.scan import Scan
+from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_amount
 from fairbench_cli.document.charts import Look
 from fairbench_cli.document.distributions import Distributions, GroupDistribution, plot_distributions
@@ -39,6 +40,7 @@ from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 KEY = "numbers"
 SEVERITY: dict[Verdict, int] = {"fail": 0, "undecided": 1, "pass": 2}
 SHARE_DECIMALS = 3  # of shares, and of what has no unit
+POINTS = " points"
 
 
 def read_estimates(scan: Scan) -> tuple[SliceEstimates, ...]:
@@ -108,6 +110,33 @@ def _measure_cell(name: str, estimate: Interval, digits: int) -> TableCell:
     return TableCell(text, format_interval(name, estimate, digits), estimate.value)
 
 
+def format_size(name: str, value: float, numbers: NumberSlice) -> str:
+    """Write a difference of a measure, or its margin: of probabilities in points."""
+    if numbers.margin.kind == "probability" and NUMBER_MEASURES[name].unit == "outcome":
+        return f"{format_amount(100 * value, 1)}{POINTS}"
+    return format_measure(name, value, numbers.digits)
+
+
+def describe_allowed(numbers: NumberSlice, report: Report) -> str:
+    """Return the margins of what decides in a sentence, each in the units in which it can be said."""
+    margins = {row.metric: row.margin for row in numbers.comparisons if row.deciding}
+    clauses = []
+    for name in filter(margins.__contains__, report.decided_by):
+        text = format_size(name, margins[name], numbers)
+        if numbers.stated[name].unit == "percent":
+            text = f"{numbers.stated[name]} of that of {formatting.format_group(numbers.reference)} ({text})"
+        label = f"{NUMBER_MEASURES[name].label} "
+        if name == "mean":
+            text = describe_margin(numbers)
+        if len(margins) == 1 and name == "mean":
+            label = ""
+        clauses.append(f"{label}{text}")
+    by_default = ""
+    if not report.config.margin:
+        by_default = ", by default"
+    return f"Allowed{by_default}: {'; '.join(clauses)}."
+
+
 def describe_margin(numbers: NumberSlice) -> str:
     """Return the margin of means in its three units: "5,755 (5 % of the mean of Male, 0.19 of …)"."""
     margin = numbers.margin
@@ -118,8 +147,8 @@ def describe_margin(numbers: NumberSlice) -> str:
     if math.isfinite(margin.deviations):
         deviations = f"{format_amount(margin.deviations, 2)} standard deviations"
         clauses.append(deviations if clauses else f"{deviations} of {reference}")
-    text = format_amount(margin.units, numbers.digits)
-    if clauses:
+    text = format_size("mean", margin.units, numbers)
+    if clauses and margin.kind != "probability":
         text += f" ({', '.join(clauses)})"
     return text
 
@@ -129,10 +158,11 @@ def describe_kind(numbers: NumberSlice, report: Report) -> str:
     name = numbers.column
     if report.config.outcome == "ordinal":
         return f"{name} is read as levels in an order: groups are compared by their ranks."
-    kind = "a number"
-    if numbers.margin.is_amount:
-        kind = "an amount"
-    text = f"{name} is read as {kind}, and compared as it is."
+    kind = numbers.margin.kind
+    if kind == "probability":
+        return f"{name} is read as the chance of a label of 1; a mean error above 0 overestimates it."
+    article = {"amount": "an"}.get(kind, "a")
+    text = f"{name} is read as {article} {kind}, and compared as it is."
     if any(measure in numbers.groups[0].values for measure in ERRORS):
         text += " A mean error above 0 overestimates."
     return text
@@ -210,16 +240,25 @@ def decisive_rows(numbers: NumberSlice) -> dict[str, NumberComparison]:
     return decisive
 
 
+def worst_first_numbers(comparisons: Iterable[NumberComparison]) -> list[NumberComparison]:
+    """Return the comparisons that decide: failures first, the largest differences for their margins first."""
+    rows = [row for row in comparisons if row.deciding and row.verdict is not None]
+    return sorted(rows, key=lambda row: (SEVERITY[row.verdict or "pass"], -count_margins(row)))
+
+
+def count_margins(row: NumberComparison) -> float:
+    """Return how many margins the difference is at least, by its limit nearest to none."""
+    none = 0.5 if row.metric == "more" else 0.0
+    nearest = formatting.nearest_to(none, row.difference)
+    if math.isnan(nearest) or not row.margin > 0:
+        return 0.0
+    return abs(nearest - none) / row.margin
+
+
 def _worst_rows(numbers: NumberSlice) -> dict[str, NumberComparison]:
-    """Return the comparison of each group with the worst verdict, of several the first measure's."""
-    worst = decisive_rows(numbers)
-    for row in numbers.comparisons:
-        if not row.deciding or row.verdict is None:
-            continue
-        so_far = worst[row.group].verdict
-        if so_far is not None and SEVERITY[row.verdict] < SEVERITY[so_far]:
-            worst[row.group] = row
-    return worst
+    """Return the comparison of each group that a headline is of."""
+    by_group = group_by(worst_first_numbers(numbers.comparisons), lambda row: row.group)
+    return {group: rows[0] for group, rows in by_group.items()}
 
 
 def _difference_text(row: NumberComparison | None, digits: int) -> str:
@@ -391,7 +430,7 @@ def _short_table(numbers: NumberSlice) -> TextTable:
         columns[NUMBER_MEASURES[name].label] = lambda group, name=name: TableCell(  # type: ignore[misc]
             format_measure(name, group.values[name].value, numbers.digits), "", group.values[name].value
         )
-    if has_errors:
+    if has_errors and len({row.metric for row in numbers.comparisons if row.deciding}) > 1:
         columns["worst"] = measure
     is_of_ranks = any(row.metric == "more" for row in decisive.values())
     columns["chance of more" if is_of_ranks else "difference"] = difference

@@ -41,6 +41,8 @@ def settle_outcome(source: Source, config: AuditConfig) -> tuple[Source, AuditCo
             fix: MessageText = "leave out explain, or cluster"
             raise user_error(f"explain {TAKES_ROWS}", fix, Flag("explain"))
         return source, config
+    if config.outcome in ("number", "probability"):
+        config = _tell_probabilities(source, config)
     if problems := find_idle_options(config):
         raise UserError(*problems)
     if config.outcome == "class":
@@ -97,6 +99,25 @@ def _tell_kind(source: Source, config: AuditConfig) -> OutcomeKind:
     if label is not None and label != column and not _holds_numbers(source, label):
         return "decision"
     return "number"
+
+
+def _tell_probabilities(source: Source, config: AuditConfig) -> AuditConfig:
+    """Return the configuration of probabilities where numbers go from 0 to 1 and labels are 0 and 1."""
+    label = _label_column(source, config)
+    names = [name for name in config.scores or ("score",) if name in source.column_index]
+    are_probabilities = False
+    if label is not None and names:
+        outside = [f"number_{source.column_index[name]} NOT BETWEEN 0 AND 1" for name in names]
+        outside.append(f"number_{label} NOT IN (0, 1)")
+        query = f"SELECT 1 FROM predictions WHERE {' OR '.join(outside)} LIMIT 1"
+        are_probabilities = not source.rows(query)
+    if config.outcome == "probability" and not are_probabilities:
+        problem = "probabilities go from 0 to 1, and are compared with labels of 0 and 1, which these are not"
+        fix = ("compare them as numbers: ", Flag("outcome", "number"))
+        raise user_error(problem, fix, OUTCOME)
+    if are_probabilities:
+        return config.model_copy(update={"outcome": "probability"})
+    return config
 
 
 def _score_column(source: Source, config: AuditConfig) -> int | None:

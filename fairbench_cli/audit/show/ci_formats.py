@@ -20,6 +20,7 @@ from fairbench_cli.audit.compare.report import (
     WholeTable,
 )
 from fairbench_cli.audit.metrics import WHOLE_TABLE
+from fairbench_cli.audit.parts.numbers import worst_first_numbers
 from fairbench_cli.audit.parts.rates import bracketed_place, minor_groups, rows_of_attribute
 from fairbench_cli.audit.scan.row_checks import likely_mistakes
 from fairbench_cli.audit.show.document import describe_gate, source_name
@@ -31,7 +32,7 @@ from fairbench_cli.audit.show.headline import (
     rate_meaning,
     worth_telling_first,
 )
-from fairbench_cli.audit.show.number_headline import describe_number, judged_slices, worst_first_numbers
+from fairbench_cli.audit.show.number_headline import describe_number, judged_slices
 from fairbench_cli.audit.show.tables import json_text
 from fairbench_cli.base.safe_text import printable
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES

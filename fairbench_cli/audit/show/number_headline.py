@@ -1,7 +1,7 @@
 """An audit of numbers in words: the largest difference of each attribute, the margin, what is not decided."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from fairbench_cli.audit.compare.numbers import NumberSlice
@@ -12,19 +12,23 @@ from fairbench_cli.audit.parts.findings import format_verdict
 from fairbench_cli.audit.parts.looks import format_evidence
 from fairbench_cli.audit.parts.number_trends import KEY as SLICES_KEY
 from fairbench_cli.audit.parts.numbers import (
-    ERRORS,
     KEY,
+    POINTS,
     SEVERITY,
+    count_margins,
+    describe_allowed,
     describe_kind,
-    describe_margin,
     format_measure,
+    format_size,
     verdict_of,
+    worst_first_numbers,
 )
 from fairbench_cli.audit.parts.rates import bracketed_place
 from fairbench_cli.audit.show.answer_model import Headline, OpenAttribute, OpenGroup, Sentence
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_amount, join_names
 from fairbench_cli.document.model import VERDICTS
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 from fairbench_cli.measures.power import round_up_count
 
 MORE = "more"
@@ -63,24 +67,9 @@ def judged_slices(report: Report) -> list[NumberSlice]:
     return [numbers for numbers in report.found[KEY] if report.last in ("", numbers.model)]
 
 
-def worst_first_numbers(comparisons: Iterable[NumberComparison]) -> list[NumberComparison]:
-    """Return the comparisons that decide: failures first, the largest differences for their margins first."""
-    rows = [row for row in comparisons if row.deciding and row.verdict is not None]
-    return sorted(rows, key=lambda row: (SEVERITY[row.verdict or "pass"], -_size(row)))
-
-
-def _size(row: NumberComparison) -> float:
-    """Return how many margins the difference is at least, by its limit nearest to none."""
-    none = 0.5 if row.metric == MORE else 0.0
-    nearest = formatting.nearest_to(none, row.difference)
-    if math.isnan(nearest) or not row.margin > 0:
-        return 0.0
-    return abs(nearest - none) / row.margin
-
-
 def _rank(numbers: NumberSlice, report: Report) -> tuple[int, float]:
     rows = worst_first_numbers(numbers.comparisons)
-    return SEVERITY[verdict_of(numbers, report)], -max(map(_size, rows), default=0.0)
+    return SEVERITY[verdict_of(numbers, report)], -max(map(count_margins, rows), default=0.0)
 
 
 def _describe_slice(numbers: NumberSlice, rows: Sequence[NumberComparison], report: Report) -> Sentence:
@@ -150,7 +139,7 @@ def _describe_comparison(row: NumberComparison, numbers: NumberSlice) -> str:
     """Return a comparison in words."""
     if row.metric == MORE:
         return _describe_more(row, numbers)
-    if row.metric in ERRORS:
+    if NUMBER_MEASURES[row.metric].needs_truth:
         return _describe_error(row, numbers)
     return _describe_mean(row, numbers)
 
@@ -159,9 +148,10 @@ def _describe_limit(row: NumberComparison, numbers: NumberSlice) -> str:
     """Return the margin of a comparison: "allowed: 5 %"."""
     if row.metric == MORE:
         return f"allowed: {100 * (0.5 - row.margin):.3g} to {100 * (0.5 + row.margin):.3g} %"
-    if row.metric == "mean" and numbers.margin.stated.unit == "percent":
-        return f"allowed: {numbers.margin.stated}"
-    return f"allowed: {format_amount(row.margin, numbers.digits)}"
+    stated = numbers.stated[row.metric]
+    if stated.unit == "percent":
+        return f"allowed: {stated}"
+    return f"allowed: {format_size(row.metric, row.margin, numbers)}"
 
 
 def _describe_mean(row: NumberComparison, numbers: NumberSlice) -> str:
@@ -174,9 +164,7 @@ def _describe_mean(row: NumberComparison, numbers: NumberSlice) -> str:
     reference_mean = format_measure(row.metric, row.reference_value, numbers.digits)
     side = "less" if row.difference.value < 0 else "more"
     size = format_measure(row.metric, abs(row.difference.value), numbers.digits)
-    share = ""
-    if not math.isnan(row.ratio.value):
-        share = f", or {format_amount(100 * abs(row.ratio.value - 1), 1)} %"
+    share = _share_text(row)
     means = f"The mean of {numbers.column} is {mean} for {group}, {reference_mean} for {reference}"
     return f"{means}: {size} {side}{_limits_text(row, numbers, 'less', 'more')}{share}"
 
@@ -188,14 +176,33 @@ def _describe_error(row: NumberComparison, numbers: NumberSlice) -> str:
     value = row.difference.value
     if math.isnan(value):
         return f"errors of {numbers.column} of {group} and {reference} cannot be compared"
-    size = format_measure(row.metric, abs(value), numbers.digits)
+    size = format_size(row.metric, abs(value), numbers)
+    limits = _limits_text(row, numbers, "less", "more")
     if row.metric == "mae":
-        side = "more" if value > 0 else "less"
-        text = f"{numbers.column} is off by {size} {side} for {group} than for {reference}"
-        return f"{text}{_limits_text(row, numbers, 'less', 'more')}"
-    side = "higher" if value > 0 else "lower"
+        text = f"{numbers.column} is off by {size} more for"
+        if value < 0:
+            return f"{text} {reference} than for {group}{limits}{_share_text(row, of_reference=reference)}"
+        return f"{text} {group} than for {reference}{limits}{_share_text(row)}"
+    errors = (_describe_bias(error, row, numbers) for error in (row.value, row.reference_value))
+    sides = ("lower", "higher")
     limits = _limits_text(row, numbers, "lower", "higher")
-    return f"The mean error of {numbers.column} is {size}{limits} {side} for {group} than for {reference}"
+    clauses = ", ".join(map("{} for {}".format, errors, (group, reference)))
+    return f"{numbers.column} is {clauses}: {size} {sides[value > 0]}{limits}"
+
+
+def _describe_bias(error: float, row: NumberComparison, numbers: NumberSlice) -> str:
+    """Return a mean error in words: "2.1 too low"."""
+    return f"{format_size(row.metric, abs(error), numbers)} too {('low', 'high')[error > 0]}"
+
+
+def _share_text(row: NumberComparison, of_reference: str = "") -> str:
+    """Return a difference in per cent of the reference's mean; `of_reference` where that is not plain."""
+    if math.isnan(row.ratio.value):
+        return ""
+    share = f", or {format_amount(100 * abs(row.ratio.value - 1), 1)} %"
+    if of_reference:
+        return f"{share} of {of_reference}'s"
+    return share
 
 
 def _describe_more(row: NumberComparison, numbers: NumberSlice) -> str:
@@ -220,9 +227,13 @@ def _limits_text(row: NumberComparison, numbers: NumberSlice, low_word: str, hig
         return ""
     if low >= 0 or high <= 0:
         nearest, farthest = sorted((abs(low), abs(high)))
-        return f" ({format_amount(nearest, numbers.digits)} to {format_amount(farthest, numbers.digits)})"
-    low_text = format_amount(-low, numbers.digits)
-    return f" ({low_text} {low_word} to {format_amount(high, numbers.digits)} {high_word})"
+        return f" ({_bare_size(row, nearest, numbers)} to {_bare_size(row, farthest, numbers)})"
+    low_text = _bare_size(row, -low, numbers)
+    return f" ({low_text} {low_word} to {_bare_size(row, high, numbers)} {high_word})"
+
+
+def _bare_size(row: NumberComparison, value: float, numbers: NumberSlice) -> str:
+    return format_size(row.metric, value, numbers).removesuffix(POINTS)
 
 
 def _describe_details(slices: Sequence[NumberSlice], report: Report) -> str:
@@ -239,8 +250,7 @@ def _describe_details(slices: Sequence[NumberSlice], report: Report) -> str:
         sentences.append(f"{'; '.join(clauses)}.")
     numbers = slices[0]
     if numbers.comparisons and report.config.outcome != "ordinal":
-        by_default = ", by default" if numbers.margin.is_default else ""
-        sentences.append(f"Allowed{by_default}: {describe_margin(numbers)}.")
+        sentences.append(describe_allowed(numbers, report))
     sentences.append(describe_kind(numbers, report))
     sentences += numbers.remarks
     return " ".join(sentences)
