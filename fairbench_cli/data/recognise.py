@@ -117,6 +117,12 @@ _AMOUNT = re.compile(
     r"budgets?|claims?|charges?|limit|credit|pincp|gehalt|lohn|einkommen|salaire|revenu|sueldo|ingresos?|stipendio)$"
 )
 
+# What a word is where it holds what people are paid; of hourly, weekly or base pay "pay".
+_PAY = re.compile(
+    r"(wages?|salar(y|ies|io)|pay|paid|incomes?|earnings?|earned|compensation|remuneration|pincp|gehalt|lohn|"
+    r"einkommen|salaire|revenu|sueldo|ingresos?|stipendio)$"
+)
+
 # What a word of a column's name is where its whole numbers are codes; levels in an order; how many there are.
 _CODE = re.compile(
     r"(codes?|coded|actions?|status|types?|category|categories|reasons?|kind|aktion|typ|kategorie|codigo|codice|"
@@ -300,6 +306,15 @@ def named_like_decisions(name: str) -> bool:
     [False, False, False, False]
     """
     return any(map(_DECISION.match, _plain_words(name))) or named_like_scores(name)
+
+
+def named_like_pay(name: str) -> bool:
+    """Return whether a column is called like one of what people are paid.
+
+    >>> [named_like_pay(name) for name in ("base_pay", "Salary", "weekly_hours", "bonus", "payer", "total")]
+    [True, True, False, False, False, False]
+    """
+    return any(map(_PAY.match, _plain_words(name)))
 
 
 def named_like_amounts(name: str) -> bool:

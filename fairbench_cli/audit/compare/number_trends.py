@@ -149,6 +149,8 @@ def judge_whole(
     """Return the comparisons of all slices together, and the trends, adjusted for each other."""
     whole_config = estimates[0].config
     together = compare_numbers([of_attribute.estimates for of_attribute in estimates], deciding, whole_config)
+    if parse_times(names) is None:
+        together = tuple(map(_without_verdicts, together))
     trends: list[NumberTrend] = []
     for of_attribute in estimates:
         trends += [row for row in of_attribute.trends if row.metric in deciding]
@@ -160,6 +162,15 @@ def judge_whole(
         estimates[0].is_stream,
         names[-1],
     )
+
+
+def _without_verdicts(numbers: NumberSlice) -> NumberSlice:
+    """Return all slices without an order together as they are shown: what is judged is each."""
+    rows = [
+        replace(row, verdict=None, shown_outside=False, reason="", rows_needed=np.nan)
+        for row in numbers.comparisons
+    ]
+    return replace(numbers, comparisons=tuple(rows))
 
 
 def merge_numbers(slices: Sequence[SliceNumbers], names: Sequence[str]) -> tuple[SliceNumbers, Ints]:

@@ -12,8 +12,8 @@ normal outcome.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -61,6 +61,7 @@ from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_amount
 from fairbench_cli.data.recognise import named_like_amounts, named_like_scores
 from fairbench_cli.document.model import Verdict
+from fairbench_cli.measures.chance_gaps import chance_of_gap
 from fairbench_cli.measures.classes import MORE_MARGIN
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.margin import Margin
@@ -88,7 +89,7 @@ POWER_QUANTILE = 0.8416  # of the normal distribution at a power of .8
 SPREAD_MARGIN = 0.2  # standard deviations of the reference: "small" by Cohen (1988)
 ERROR_MARGIN = 20.0  # per cent of the reference's mean absolute error
 PROBABILITY_MARGIN = 0.05  # of its mean, and of its mean error
-PAY_MARGIN = 5.0  # per cent, from which a gap in pay has to be justified (Directive (EU) 2023/970, Art. 10)
+PAY_MARGIN = 5.0  # per cent; a default: Directive (EU) 2023/970, Art. 10, has it for categories of workers
 SIGNIFICANT = 3  # digits of a standard deviation
 MOST_DECIMALS = 6
 LARGEST_RANK_MARGIN = 0.5
@@ -118,6 +119,13 @@ class StatedMargin:
     deviations: float
     stated: Margin
     kind: Kind
+
+    @property
+    def percent_of_pay(self) -> float:
+        """The per cent of the reference's mean of which the chance is told: as stated, else `PAY_MARGIN`."""
+        if self.stated.unit == "percent":
+            return self.stated.value
+        return PAY_MARGIN
 
     @property
     def deviation(self) -> float:
@@ -168,6 +176,9 @@ class NumberSlice(Place):
         What a reader should know of these numbers.
     is_last_look : bool
         Whether it is the last of slices in an order: the verdict then is of all of them, not of this one.
+    chances : dict of str to float
+        Of amounts by slices without an order: by the group the chance that its mean is the margin in per cent
+        or more from its reference's where both are equal (`measures.chance_gaps`).
     """
 
     column: str
@@ -180,6 +191,7 @@ class NumberSlice(Place):
     shapes: Shapes
     remarks: tuple[str, ...]
     is_last_look: bool = False
+    chances: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,14 +270,22 @@ class SliceEstimates:
     described: tuple[VariableEstimates, ...]
     shapes: Shapes
     remarks: tuple[str, ...]
+    chances: dict[str, float] = field(default_factory=dict)
 
 
 def estimate_slice(
-    numbers: SliceNumbers, column: str, config: AuditConfig, n_slices: int = 1, person: str = ""
+    numbers: SliceNumbers,
+    column: str,
+    config: AuditConfig,
+    n_slices: int = 1,
+    person: str = "",
+    *,
+    of_strata: bool = False,
 ) -> SliceEstimates:
     """Return the estimates of a slice of rows, one of `n_slices` that are adjusted together.
 
     Rows of which several are of one `person`, by the column of that name, decide nothing, and have no limits.
+    Of amounts by slices without an order the chance of a gap between equal groups is estimated, too.
 
     Raises
     ------
@@ -276,7 +296,7 @@ def estimate_slice(
     is_ordinal = config.outcome == "ordinal"
     least_p = config.alpha / (n_slices * of_groups.n_groups)
     moments = of_groups.moments[OUTCOME]
-    margin = state_margin(of_groups, config)
+    margin = state_margin(of_groups, config, of_strata=of_strata)
     values: dict[str, Intervals] = {}
     judged: list[VariableEstimates] = []
     described: list[VariableEstimates] = []
@@ -315,6 +335,9 @@ def estimate_slice(
         remarks.append(f"{text} Compare people, to decide: --cluster {person}.")
     for variable in judged:
         remarks += variable.remarks
+    chances: dict[str, float] = {}
+    if of_strata and margin.kind == "amount" and not is_ordinal:
+        chances = dict(_list_chances(of_groups, judged[0], margin))
     if margin.kind == "amount":
         remarks += _describe_cut(of_groups, column)
     if numbers.rounded:
@@ -331,6 +354,7 @@ def estimate_slice(
         tuple(described),
         describe_shapes(of_groups),
         tuple(remarks),
+        chances,
     )
 
 
@@ -348,19 +372,35 @@ def _without_tests(variable: VariableEstimates) -> VariableEstimates:
     )
 
 
+def _list_chances(
+    numbers: NumbersOfGroups, means: VariableEstimates, margin: StatedMargin
+) -> Iterator[tuple[str, float]]:
+    """Yield the groups that are tested, with the chance of such a gap between equal ones.
+
+    None where rows are weighted or share clusters: what they are worth is no row that could be split.
+    """
+    for g in np.flatnonzero(~np.isnan(means.p)).tolist():
+        sides = [numbers.rows_of(OUTCOME, groups) for groups in ([g], numbers.reference_groups(g))]
+        if means.shortage[g] or numbers.cells.is_weighted or None in sides:
+            continue
+        (group, _), (reference, _) = filter(None, sides)
+        yield numbers.part.counts.groups[g], chance_of_gap(group, reference, margin.percent_of_pay / 100)
+
+
 def _describe_cut(numbers: NumbersOfGroups, column: str) -> list[str]:
     """Return a remark on amounts of which many rows have the largest, as if they were cut there."""
     value = numbers.cells.value
     rows = numbers.cells.rows
-    share = float(rows[value == value[-1]].sum() / rows.sum())
-    if share <= CUT_SHARE:
+    n_largest = float(rows[value == value[-1]].sum())
+    share = n_largest / float(rows.sum())
+    if share <= CUT_SHARE or n_largest == 1:
         return []
     largest = format_amount(float(value[-1]))
     text = f"{100 * share:.2g} % of rows have the largest {column}, {largest}: it may be cut there."
     return [f"{text} What lies above is then in no mean and no difference."]
 
 
-def state_margin(numbers: NumbersOfGroups, config: AuditConfig) -> StatedMargin:
+def state_margin(numbers: NumbersOfGroups, config: AuditConfig, *, of_strata: bool = False) -> StatedMargin:
     """Return the margin of means, as it is stated or by default.
 
     By default that of `_default_margin`.
@@ -374,7 +414,7 @@ def state_margin(numbers: NumbersOfGroups, config: AuditConfig) -> StatedMargin:
     elif stated is not None:
         _check_margin(stated, numbers, config)
     if stated is None:
-        stated = _default_margin(OUTCOME, numbers, config)
+        stated = _default_margin(OUTCOME, numbers, config, of_strata=of_strata)
     units = margin_units(stated, reference)
     percent_of_mean = math.nan
     if has_percent(numbers) or stated.unit == "percent":
@@ -383,11 +423,14 @@ def state_margin(numbers: NumbersOfGroups, config: AuditConfig) -> StatedMargin:
     return StatedMargin(units, percent_of_mean, deviations, stated, kind)
 
 
-def _default_margin(name: str, numbers: NumbersOfGroups, config: AuditConfig) -> Margin:
+def _default_margin(
+    name: str, numbers: NumbersOfGroups, config: AuditConfig, *, of_strata: bool = False
+) -> Margin:
     """Return the margin of means where none is stated: `SPREAD_MARGIN` standard deviations of the reference.
 
     Of amounts it is `PAY_MARGIN` per cent of its mean, where that is less: .2 standard deviations of incomes
-    are a quarter of them. Of probabilities it is `PROBABILITY_MARGIN`.
+    are a quarter of them. By slices without an order, such as categories, it is always per cent of amounts.
+    Of probabilities it is `PROBABILITY_MARGIN`.
     """
     kind = tell_kind(numbers, config)
     if kind == "probability":
@@ -396,7 +439,7 @@ def _default_margin(name: str, numbers: NumbersOfGroups, config: AuditConfig) ->
     percent = Margin(PAY_MARGIN, "percent")
     reference = numbers.of_reference(numbers.moments[name])[0]
     is_less = margin_units(percent, reference) < margin_units(spread, reference)
-    if kind == "amount" and is_less and has_mean(name, numbers, config):
+    if kind == "amount" and (of_strata or is_less) and has_mean(name, numbers, config):
         return percent
     return spread
 
@@ -755,6 +798,8 @@ def _adjust(
             n_pairs = math.comb(int(is_compared.sum()), 2)
         pairs.append(np.ones((n_pairs, p.shape[1])))
         p[list(copied)] = np.nan  # the same test as of an earlier column
+        for m, variable in enumerate(slice_estimates.judged):
+            p[[bool(reason) for reason in variable.shortage], m] = np.nan  # which cannot be rejected
         tables.append(p)
         names = [variable.metric for variable in slice_estimates.judged]
         decide.append(are_named(names, deciding))
@@ -806,6 +851,7 @@ def _judge_slice(
         tuple(comparisons),
         estimates.shapes,
         estimates.remarks,
+        chances=estimates.chances,
     )
 
 

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from fairbench_cli.audit.compare.number_trends import (
-    LEAST,
     NoWord,
     NumberSlices,
     NumberTrend,
@@ -18,6 +17,8 @@ from fairbench_cli.audit.compare.report import Interval, NumberComparison, Numbe
 from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.config import JUDGED, fields_used_by
 from fairbench_cli.audit.parts import formatting
+from fairbench_cli.audit.parts.number_strata import SHORT as SHORT_STRATA
+from fairbench_cli.audit.parts.number_strata import strata_section, summarise_strata
 from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
 from fairbench_cli.audit.parts.numbers import (
     column_name,
@@ -89,6 +90,8 @@ def slices_name(slices: NumberSlices, report: Report) -> str:
 
 def summarise_slices(slices: NumberSlices, report: Report) -> str:
     """Return which trends are shown, and how the verdict stands to the number of looks."""
+    if report.of_strata:
+        return summarise_strata(slices, report)
     looks = _describe_looks(slices, report)
     if not slices.trends:
         return f"No trend is tested: {_describe_no_trend(slices, report)}. {looks}"
@@ -121,9 +124,7 @@ def _describe_move(row: NumberTrend, digits: int) -> str:
 def _describe_no_trend(slices: NumberSlices, report: Report) -> str:
     if report.config.outcome == "ordinal":
         return "levels in an order have no differences of means"
-    if len(slices.names) < LEAST:
-        return f"{len(slices.names)} slices are too few for one"
-    return f"the values of {report.config.slice_name} are no numbers or dates in their order"
+    return f"{len(slices.names)} slices are too few for one"
 
 
 def _describe_looks(slices: NumberSlices, report: Report) -> str:
@@ -210,6 +211,10 @@ def slice_sections(slices: NumberSlices, report: Report, view: View) -> Sequence
                 attribute_numbers.remarks,
             )
         )
+    title = f"{slices_name(slices, report).capitalize()} together"
+    if report.of_strata:
+        title += f", which is not judged: each {name} is"
+        return [strata_section(report, view), Section(title, sections=tuple(together))]
     grids = [_slice_table(attribute_numbers, slices, report) for attribute_numbers in slices.together]
     note = "Number: the difference by the first measure that decides. Sign: the verdict on it."
     if slices.is_stream:
@@ -218,7 +223,7 @@ def slice_sections(slices: NumberSlices, report: Report, view: View) -> Sequence
             "signs in a column fail by chance."
         )
     return [
-        Section(f"{slices_name(slices, report).capitalize()} together", sections=tuple(together)),
+        Section(title, sections=tuple(together)),
         *_trend_sections(slices, report, view),
         Section(f"Each {name}", tables=tuple(grids), notes=(note,)),
     ]
@@ -310,6 +315,8 @@ def _signed_cell(row: NumberComparison, digits: int) -> TableCell:
 
 def short_slices(slices: NumberSlices, report: Report) -> Sequence[Section]:
     """Return all slices together and each of them as a symbol, a group in a line."""
+    if report.of_strata:
+        return (strata_section(report, SHORT_STRATA),)
     symbols = UNTESTED if report.config.rule == "point" else SYMBOLS
     head = f"{slices.names[0]} to {slices.names[-1]}"
     rows: list[tuple[NumberSlice, NumberComparison, str]] = []

@@ -20,6 +20,7 @@ from fairbench_cli.audit.compare.report import (
     Place,
     Report,
 )
+from fairbench_cli.audit.compare.slice_order import are_strata
 from fairbench_cli.audit.compare.streams import are_stream
 from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.config import AuditConfig
@@ -46,12 +47,15 @@ POINTS = " points"
 def read_estimates(scan: Scan) -> tuple[SliceEstimates, ...]:
     """Return the estimates of each slice."""
     config = compared_by(scan)
+    of_strata = are_strata(scan.tally.slices, config)
     estimates = []
     for numbers in read_numbers(scan):
         column = column_name(scan)
         if len(scan.roles.scores) > 1 and numbers.part.model in scan.source.columns:
             column = numbers.part.model
-        estimates.append(estimate_slice(numbers, column, config, len(scan.tally.slices), scan.tally.person))
+        n_slices = len(scan.tally.slices)
+        person = scan.tally.person
+        estimates.append(estimate_slice(numbers, column, config, n_slices, person, of_strata=of_strata))
     return tuple(estimates)
 
 

@@ -208,7 +208,10 @@ def _describe(row: Comparison, report: Report) -> str:
         return f"{describe_comparison(row, together).text} {describe_direction(together, [row])}".rstrip()
     slices = [part for part in judged_slices(report) if part.attribute == row.attribute]
     part = next(part for part in slices if part.model in ("", row.model))
-    return describe_number(row, part)
+    text = describe_number(row, part)
+    if report.of_strata:
+        return f"{row.attribute}{bracketed_place(part, report)}: {text}"
+    return text
 
 
 def _looked_at(verdict: AttributeVerdict, report: Report) -> Iterator[Comparison]:

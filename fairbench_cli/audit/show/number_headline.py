@@ -10,6 +10,7 @@ from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.parts import formatting, parts_of
 from fairbench_cli.audit.parts.findings import format_verdict
 from fairbench_cli.audit.parts.looks import format_evidence
+from fairbench_cli.audit.parts.number_strata import count_strata
 from fairbench_cli.audit.parts.number_trends import KEY as SLICES_KEY
 from fairbench_cli.audit.parts.numbers import (
     KEY,
@@ -52,6 +53,10 @@ def number_headline(report: Report) -> Headline:
         message = "Nothing is compared: no attribute has two groups that may be compared."
         return Headline(report.verdict, message, message)
     message = sentences[0].text
+    if report.of_strata and report.verdict == "fail":
+        message += f" {count_strata(report, ordered[0])}"
+    elif report.of_strata:
+        message = f"{count_strata(report)} {message}"
     part_summaries = (audit_part.summary(findings, report) for audit_part, findings in parts_of(report))
     details = " ".join(filter(None, (_describe_details(ordered, report), *part_summaries)))
     verdict = combine_verdicts(verdict_of(numbers, report) for numbers in slices)
@@ -61,8 +66,8 @@ def number_headline(report: Report) -> Headline:
 
 
 def judged_slices(report: Report) -> list[NumberSlice]:
-    """Return the numbers that the answer is of: of models compared the last, of slices all together."""
-    if SLICES_KEY in report.found:
+    """Return the numbers that the answer is of: of models the last, of slices in an order all together."""
+    if SLICES_KEY in report.found and not report.of_strata:
         return list(report.found[SLICES_KEY].together)
     return [numbers for numbers in report.found[KEY] if report.last in ("", numbers.model)]
 
@@ -239,7 +244,7 @@ def _bare_size(row: NumberComparison, value: float, numbers: NumberSlice) -> str
 def _describe_details(slices: Sequence[NumberSlice], report: Report) -> str:
     """Return how many attributes fail, what the margin is, and what the column is taken for."""
     sentences = []
-    if len(slices) > 1:
+    if len(slices) > 1 and not report.of_strata:
         by_verdict = group_by(slices, lambda numbers: verdict_of(numbers, report))
         clauses = []
         for verdict in ("fail", "undecided", "pass"):
