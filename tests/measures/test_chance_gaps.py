@@ -53,6 +53,16 @@ def test_all_splits_of_a_few_rows_are_counted():
     assert chance_of_gap(group, reference, 0.1) == pytest.approx(far / 35)
 
 
+def test_equal_spreads_are_rejected_as_by_scipy(monkeypatch):
+    rng = np.random.default_rng(8)
+    group, reference = rng.normal(0, 1.3, 25), rng.normal(0, 1, 40)
+    p = levene(group, reference, center="median").pvalue
+    for level, is_rejected in ((p * 1.0001, True), (p * 0.9999, False)):
+        monkeypatch.setattr(chance_gaps, "UNLIKE", level)
+        assert chance_gaps._have_unlike_spreads(group, reference) == is_rejected
+    assert not chance_gaps._have_unlike_spreads(np.ones(20), np.ones(30))
+
+
 def test_unlike_spreads_are_not_pooled():
     rng = np.random.default_rng(6)
     group, reference = rng.lognormal(10, 0.4, 30), rng.lognormal(10, 0.1, 300)
