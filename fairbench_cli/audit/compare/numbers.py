@@ -337,7 +337,7 @@ def estimate_slice(
         remarks += variable.remarks
     chances: dict[str, float] = {}
     if of_strata and margin.kind == "amount" and not is_ordinal:
-        chances = dict(_list_chances(of_groups, judged[0], margin))
+        chances = dict(_list_chances(of_groups, judged[0], margin, config))
     if margin.kind == "amount":
         remarks += _describe_cut(of_groups, column)
     if numbers.rounded:
@@ -373,13 +373,13 @@ def _without_tests(variable: VariableEstimates) -> VariableEstimates:
 
 
 def _list_chances(
-    numbers: NumbersOfGroups, means: VariableEstimates, margin: StatedMargin
+    numbers: NumbersOfGroups, means: VariableEstimates, margin: StatedMargin, config: AuditConfig
 ) -> Iterator[tuple[str, float]]:
     """Yield the groups that are tested, with the chance of such a gap between equal ones.
 
     None where rows are weighted or share clusters: what they are worth is no row that could be split.
     """
-    for g in np.flatnonzero(~np.isnan(means.p)).tolist():
+    for g in np.flatnonzero(numbers.are_compared(config)).tolist():
         sides = [numbers.rows_of(OUTCOME, groups) for groups in ([g], numbers.reference_groups(g))]
         if means.shortage[g] or numbers.cells.is_weighted or None in sides:
             continue

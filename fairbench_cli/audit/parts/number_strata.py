@@ -54,7 +54,7 @@ def count_strata(report: Report, left_out: NumberSlice | None = None) -> str:
 
 
 def summarise_strata(slices: NumberSlices, report: Report) -> str:
-    """Return the gap of all slices together, which is not judged, and how often equal groups show such gaps."""
+    """Return the gap of all slices together, which is not judged, and how often equal groups show one."""
     sentences = []
     strata = group_by(list_strata(report), lambda stratum: stratum[0].attribute)
     for together in slices.together:
