@@ -89,6 +89,8 @@ class NumbersOfGroups:
         The place of the reference, or `REST`.
     more_variables : mapping of str to array
         What means are of, beside the outcome and its errors.
+    of_strata : bool
+        Whether it is one of slices without an order.
     is_probability : bool
         Whether outcomes are chances of a label of 1, and labels 0 or 1.
     """
@@ -97,6 +99,7 @@ class NumbersOfGroups:
     cells: NumberCells
     reference: int
     more_variables: Mapping[str, Floats] = field(default_factory=dict)
+    of_strata: bool = False
     is_probability: bool = False
 
     def are_compared(self, config: AuditConfig) -> Bools:
@@ -373,14 +376,16 @@ def variables_of(cells: NumberCells, is_probability: bool) -> dict[str, Floats]:
     return variables | {BRIER: square, EXCESS: square - cells.value * (1 - cells.value)}
 
 
-def numbers_of_groups(numbers: SliceNumbers, config: AuditConfig) -> NumbersOfGroups:
+def numbers_of_groups(
+    numbers: SliceNumbers, config: AuditConfig, *, of_strata: bool = False
+) -> NumbersOfGroups:
     """Return the rows of a slice without the groups that are left out."""
     stays = ~references.excluded(numbers.part, config)
     part = references.without_groups(numbers.part, ~stays)
     cells = numbers.cells.select_groups(stays)
     is_probability = config.outcome == "probability"
     reference = find_reference(part, cells, config)
-    return NumbersOfGroups(part, cells, reference, is_probability=is_probability)
+    return NumbersOfGroups(part, cells, reference, is_probability=is_probability, of_strata=of_strata)
 
 
 def find_reference(group_counts: Slice, cells: NumberCells, config: AuditConfig) -> int:

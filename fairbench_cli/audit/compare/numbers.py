@@ -292,11 +292,11 @@ def estimate_slice(
     UserError
         For a margin that says nothing about this column.
     """
-    of_groups = numbers_of_groups(numbers, config)
+    of_groups = numbers_of_groups(numbers, config, of_strata=of_strata)
     is_ordinal = config.outcome == "ordinal"
     least_p = config.alpha / (n_slices * of_groups.n_groups)
     moments = of_groups.moments[OUTCOME]
-    margin = state_margin(of_groups, config, of_strata=of_strata)
+    margin = state_margin(of_groups, config)
     values: dict[str, Intervals] = {}
     judged: list[VariableEstimates] = []
     described: list[VariableEstimates] = []
@@ -400,7 +400,7 @@ def _describe_cut(numbers: NumbersOfGroups, column: str) -> list[str]:
     return [f"{text} What lies above is then in no mean and no difference."]
 
 
-def state_margin(numbers: NumbersOfGroups, config: AuditConfig, *, of_strata: bool = False) -> StatedMargin:
+def state_margin(numbers: NumbersOfGroups, config: AuditConfig) -> StatedMargin:
     """Return the margin of means, as it is stated or by default.
 
     By default that of `_default_margin`.
@@ -414,7 +414,7 @@ def state_margin(numbers: NumbersOfGroups, config: AuditConfig, *, of_strata: bo
     elif stated is not None:
         _check_margin(stated, numbers, config)
     if stated is None:
-        stated = _default_margin(OUTCOME, numbers, config, of_strata=of_strata)
+        stated = _default_margin(OUTCOME, numbers, config)
     units = margin_units(stated, reference)
     percent_of_mean = math.nan
     if has_percent(numbers) or stated.unit == "percent":
@@ -423,9 +423,7 @@ def state_margin(numbers: NumbersOfGroups, config: AuditConfig, *, of_strata: bo
     return StatedMargin(units, percent_of_mean, deviations, stated, kind)
 
 
-def _default_margin(
-    name: str, numbers: NumbersOfGroups, config: AuditConfig, *, of_strata: bool = False
-) -> Margin:
+def _default_margin(name: str, numbers: NumbersOfGroups, config: AuditConfig) -> Margin:
     """Return the margin of means where none is stated: `SPREAD_MARGIN` standard deviations of the reference.
 
     Of amounts it is `PAY_MARGIN` per cent of its mean, where that is less: .2 standard deviations of incomes
@@ -439,7 +437,7 @@ def _default_margin(
     percent = Margin(PAY_MARGIN, "percent")
     reference = numbers.of_reference(numbers.moments[name])[0]
     is_less = margin_units(percent, reference) < margin_units(spread, reference)
-    if kind == "amount" and (of_strata or is_less) and has_mean(name, numbers, config):
+    if kind == "amount" and (numbers.of_strata or is_less) and has_mean(name, numbers, config):
         return percent
     return spread
 
