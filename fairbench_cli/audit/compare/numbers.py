@@ -296,9 +296,7 @@ def estimate_slice(
     is_ordinal = config.outcome == "ordinal"
     least_p = config.alpha / (n_slices * of_groups.n_groups)
     moments = of_groups.moments[OUTCOME]
-    margin = state_margin(of_groups, config, of_strata=of_strata)
-    if of_strata and margin.kind == "amount":
-        config = config.model_copy(update={"margin": {**config.margin, OUTCOME: margin.stated}})
+    margin = state_margin(of_groups, config)
     values: dict[str, Intervals] = {}
     judged: list[VariableEstimates] = []
     described: list[VariableEstimates] = []
@@ -402,11 +400,10 @@ def _describe_cut(numbers: NumbersOfGroups, column: str) -> list[str]:
     return [f"{text} What lies above is then in no mean and no difference."]
 
 
-def state_margin(numbers: NumbersOfGroups, config: AuditConfig, *, of_strata: bool = False) -> StatedMargin:
+def state_margin(numbers: NumbersOfGroups, config: AuditConfig) -> StatedMargin:
     """Return the margin of means, as it is stated or by default.
 
-    By default that of `_default_margin`. By slices without an order, such as categories, it is always per
-    cent of amounts.
+    By default that of `_default_margin`.
     """
     moments = numbers.moments[OUTCOME]
     reference = numbers.of_reference(moments)[0]
@@ -418,8 +415,6 @@ def state_margin(numbers: NumbersOfGroups, config: AuditConfig, *, of_strata: bo
         _check_margin(stated, numbers, config)
     if stated is None:
         stated = _default_margin(OUTCOME, numbers, config)
-        if of_strata and kind == "amount" and has_mean(OUTCOME, numbers, config):
-            stated = Margin(PAY_MARGIN, "percent")
     units = margin_units(stated, reference)
     percent_of_mean = math.nan
     if has_percent(numbers) or stated.unit == "percent":
