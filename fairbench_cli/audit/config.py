@@ -37,7 +37,7 @@ from fairbench_cli.base.validation import StrictModel, check_encoding, mistake, 
 from fairbench_cli.base.yaml_document import parse_scalar
 from fairbench_cli.data.number_writing import Notation
 from fairbench_cli.measures.margin import Margin
-from fairbench_cli.measures.number_measures import NUMBER_MEASURES
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES, SHARE_ABOVE
 from fairbench_cli.measures.significance import alpha_level
 
 Ties = Literal["include", "exclude", "random"]
@@ -240,6 +240,8 @@ def _write_bins(bins: int | Edges) -> Any:
     return {"edges": edges, "closed": bins.closed}
 
 
+OWN_UNITS = (set(NUMBER_MEASURES) | {DEFAULT}) - {SHARE_ABOVE}
+"""What may have margins in the units of a column."""
 COMMON = COMPARED + tuple(ROLL_UPS)
 """The metrics that are suggested first."""
 
@@ -282,12 +284,12 @@ def _check_metric_with_margin(name: str) -> str:
 
 
 def _read_margins(value: Any) -> Any:
-    """Return {metric: margin}; those of a metric by name are of rates."""
+    """Return {metric: margin}; those of a metric by name are of rates, as is the share above a value."""
     margins = READERS["margin"](value)
     if not isinstance(margins, dict):
         return margins
     return {
-        name: read_margin(margin) if name == DEFAULT or name in NUMBER_MEASURES else read_rate_margin(margin)
+        name: read_margin(margin) if name in OWN_UNITS else read_rate_margin(margin)
         for name, margin in margins.items()
     }
 
@@ -700,6 +702,9 @@ class AuditConfig(StrictModel):
     )
     top_share: Annotated[tuple[Share, ...], LISTED, CUT, READ] = Field(
         (), description="Selected: the highest share, such as 0.1."
+    )
+    above: Annotated[float | None, READ] = Field(
+        None, allow_inf_nan=False, description="Of numbers also the share above this value."
     )
     ties: Annotated[Ties, READ] = Field(
         "include", description=f"Equal scores at the cut of a top list: {', '.join(get_args(Ties))}."

@@ -40,7 +40,7 @@ from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.base.validation import sort_by_line, to_problems, usual_key
 from fairbench_cli.base.yaml_document import KeyPath, YamlDocument
 from fairbench_cli.measures.groups import CROSS
-from fairbench_cli.measures.number_measures import NUMBER_MEASURES
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES, SHARE_ABOVE
 
 SMALL = 0.02  # of the data: smaller categories may be left out, in both American rules
 OUT = "leave one of the two out"
@@ -309,8 +309,10 @@ def _check_margins(config: AuditConfig, computed: Set[str]) -> Iterator[Check]:
     """Yield what may contradict margins; `computed` are the metrics of the audit."""
     names = [name for name in config.margin if name != DEFAULT]
     for name in names:
-        fix = f"name it as a metric: {name}"
+        fix: MessageText = f"name it as a metric: {name}"
         is_idle = name not in NUMBER_MEASURES and canonical(name) not in computed
+        if name == SHARE_ABOVE and config.above is None:
+            is_idle, fix = True, ("say above which value: ", Flag("above", 50000))
         yield "margin", is_idle, f"margin of {name} has no effect", fix
         has_both = canonical(name) in map(canonical, config.taus)
         yield "margin", has_both, f"{name} passes by its tau or by its margin, and both are given", OUT

@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # light when asked for --help
 OUTPUT = "Output"
 PANELS = {
     "Columns": "score label attribute bins intersect weight cluster recode keep drop-missing",
-    "Decisions": "outcome order favourable favourable-label threshold top-k top-share",
+    "Decisions": "outcome order favourable favourable-label threshold top-k top-share above",
     "Two models, two dates": "against slice months",
     "Comparison and verdict": "ref tau margin metric decision preset",
     "More to know": "curves scan mitigate explain",

@@ -37,6 +37,7 @@ class NumberMeasure:
     has_margin: bool = False
 
 
+SHARE_ABOVE = "share-above"
 _BM = "Brunner & Munzel 2000"
 
 NUMBER_MEASURES: dict[str, NumberMeasure] = {
@@ -47,7 +48,7 @@ NUMBER_MEASURES: dict[str, NumberMeasure] = {
         NumberMeasure("p10", "10th percentile", "quantile .1 of x|g"),
         NumberMeasure("p90", "90th percentile", "quantile .9 of x|g"),
         NumberMeasure("sd", "standard deviation", "√Var(x|g)"),
-        NumberMeasure("share-above", "share above", "P(x above the cut|g)", unit="share"),
+        NumberMeasure(SHARE_ABOVE, "share above", "P(x > above|g)", unit="share", has_margin=True),
         NumberMeasure(
             "more",
             "chance of more",

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -121,3 +122,66 @@ def test_a_reference_chosen_by_its_mean_is_one_of_all_pairs() -> None:
     assert rows["p_holm"].iloc[0] == pytest.approx(rows["p"].iloc[0] * 6)  # pairs of four groups
     rows = named[named["metric"] == "mean"].sort_values("p")
     assert rows["p_holm"].iloc[0] == pytest.approx(rows["p"].iloc[0] * 3)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"weight": "w"}, {"cluster": "p"}, {"weight": "w", "cluster": ["p", "q"]}]
+)
+def test_the_share_above_a_value_is_compared_as_the_rate_of_a_decision(options: dict[str, Any]) -> None:
+    frame = wages(0.4).iloc[::3].assign(w=lambda rows: 1 + np.arange(len(rows)) % 3)
+    frame = frame.assign(p=np.arange(len(frame)) // 2, q=np.arange(len(frame)) % 40)
+    frame.iloc[5, frame.columns.get_loc("wage")] = 0.5  # not above itself
+    common: dict[str, Any]
+    common = {"attribute": ["sex", "age"], "margin": {"selection-rate": 0.05}, **options}
+    rates = audit(frame, score="wage", threshold=np.nextafter(0.5, 1), **common)
+    common |= {"margin": {"share-above": 0.05}, "metric": "share-above"}
+    numbers = audit(frame, score="wage", above=0.5, **common)
+    shares = numbers.to_pandas().query("metric == 'share-above'").reset_index()
+    known = rates.to_pandas().query("metric == 'selection-rate' and not is_reference").reset_index()
+    columns = ["group", "value", "difference", "difference_low", "difference_high", "ratio", "ratio_low"]
+    columns += ["ratio_high", "p", "p_holm", "margin", "verdict", "shown_outside", "reason", "deciding"]
+    pd.testing.assert_frame_equal(shares[columns], known[columns])
+    of_groups = rates.to_pandas("groups").query("metric == 'selection-rate' and group != '(all)'")
+    described = numbers.to_pandas("number_groups").query("metric == 'share-above'")
+    limits = ["value", "low", "high"]
+    assert described[limits].to_numpy() == pytest.approx(of_groups[limits].to_numpy())
+
+
+def test_the_share_above_a_value_is_described_unless_it_has_a_margin() -> None:
+    described = audit_wages(0.6, above=1, fail_on="sex:mean")
+    rows = described.to_pandas().query("metric == 'share-above'")
+    assert list(rows["verdict"]) == ["", ""]
+    assert not rows["deciding"].any()
+    assert "share above 1" in described.to_html()
+    assert "have more than 1 in wage" in described.headline
+    assert "share-above" not in audit_wages(0.6).to("json")
+    decides = audit_wages(0.6, above=1, metric="share-above", margin={"share-above": 0.02}, fail=True)
+    assert decides.report.gate.reason == "sex fails"
+    assert "(allowed: 2.0 points)" in decides.headline
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"metric": "share-above"}, "its above is not said"),
+        ({"metric": "share-above", "above": 1}, "its margin is not said"),
+        ({"margin": {"share-above": 0.1}}, "margin of share-above has no effect"),
+        ({"margin": {"share-above": "5%"}, "above": 1}, "of a rate may be 5 points"),
+        ({"above": 1, "outcome": "decision", "threshold": 1}, "above is of numbers"),
+        ({"above": 1, "outcome": "ordinal"}, "above is of numbers"),
+    ],
+)
+def test_a_share_above_that_cannot_be_had_is_refused(options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(UserError, match=problem):
+        audit_wages(0.6, **{"margin": {}, **options})
+
+
+@pytest.mark.parametrize("outcome", ["number", "ordinal"])
+def test_columns_of_the_same_sizes_are_copies_only_with_the_same_numbers(outcome: str) -> None:
+    frame = wages(0.6).assign(gender=lambda rows: rows["sex"].map({"f": "x", "m": "y"}))
+    frame["wage"] = frame["wage"].round()
+    keys = {"attribute": ["sex", "age", "gender"], "ref": {"sex": "m", "age": "old", "gender": "y"}}
+    rows = audit(frame, score="wage", outcome=outcome, **keys).to_pandas().query("deciding")  # type: ignore[arg-type]
+    sex, age, gender = (rows[rows["attribute"] == name].iloc[0] for name in keys["attribute"])
+    assert sex["p_holm"] == pytest.approx(2 * sex["p"]) == gender["p_holm"]
+    assert age["p_holm"] == pytest.approx(age["p"])

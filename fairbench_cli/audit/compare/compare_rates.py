@@ -871,7 +871,7 @@ def _disparities(
     divisors = np.full(still.shape, float(max(1, evidence.size)))
     has_share = is_deciding & ~np.isnan(evidence.shares)
     divisors[has_share] = (1 / evidence.shares[has_share]).round(9)
-    n_needed = _estimate_rows_needed(table, still, divisors)
+    n_needed = estimate_rows_needed(table, still, divisors)
     if table.config.adjusted:
         # Bonferroni with the weights of the tests: Holm's has no intervals.
         shares = np.where(np.isnan(evidence.shares), 1.0, evidence.shares)
@@ -934,7 +934,7 @@ def _degrees(tests: Tests, g: int, m: int) -> float:
     return float(tests.clustered.degrees[g, m])
 
 
-def _estimate_rows_needed(table: Compared, still: Bools, divisors: Floats) -> Floats:
+def estimate_rows_needed(table: Compared, still: Bools, divisors: Floats) -> Floats:
     """Return about how many rows of both groups would decide, were the rates as measured, where known.
 
     `divisors` are what the level of each test is divided by.

@@ -202,7 +202,9 @@ def _rates_of(metrics: Iterable[str]) -> set[str]:
     return rates
 
 
-def find_copies(slices: Sequence[Slice], compared_with: Sequence[Ints]) -> list[dict[int, tuple[int, int]]]:
+def find_copies(
+    slices: Sequence[Slice], compared_with: Sequence[Ints], values: Sequence[Floats] = ()
+) -> list[dict[int, tuple[int, int]]]:
     """Return which groups of a slice are those of an earlier one: by group the place and group there.
 
     Two columns are copies where their groups have the same rows, weights and decisions, whatever these are
@@ -213,13 +215,15 @@ def find_copies(slices: Sequence[Slice], compared_with: Sequence[Ints]) -> list[
     slices : sequence of Slice
     compared_with : sequence of int arrays, shape (rates,)
         The reference groups of each.
+    values : sequence of arrays, shape (groups, measures)
+        Of numbers, which nobody decides on: what else is alike in copies.
     """
     copies: list[dict[int, tuple[int, int]]] = []
     seen: dict[tuple[object, ...], int] = {}
     orders: list[NDArray[np.int64]] = []
     for i, group_counts in enumerate(slices):
         cells = np.concatenate([group_counts.counts.n, group_counts.cell_rows, group_counts.squares], axis=-1)
-        by_group = cells.reshape(len(cells), -1)
+        by_group = np.concatenate([cells.reshape(len(cells), -1), *values[i : i + 1]], axis=1)
         order = np.lexsort(by_group.T)
         rank = np.empty(len(order) + 1, dtype=np.int64)
         rank[order] = np.arange(len(order))

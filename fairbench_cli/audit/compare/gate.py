@@ -182,7 +182,7 @@ def _comparisons_at(verdict: AttributeVerdict, report: Report) -> list[Compariso
     if table is not None:
         return [table]
     rates = (pair for pair in report.comparisons_at(verdict.place) if not pair.is_reference)
-    return [*rates, *(pair for pair in report.judged_numbers if pair.place == verdict.place)]
+    return list(chain(rates, (pair for pair in report.judged_numbers if pair.place == verdict.place)))
 
 
 def _find_reason(

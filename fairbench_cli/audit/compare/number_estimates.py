@@ -40,6 +40,7 @@ from fairbench_cli.measures.moments import (
     select_sides,
     sum_powers_of_groups,
 )
+from fairbench_cli.measures.number_measures import SHARE_ABOVE
 from fairbench_cli.measures.prediction_errors import skill_by_row
 from fairbench_cli.measures.quantiles import (
     QuantileLimits,
@@ -383,9 +384,14 @@ def numbers_of_groups(
     stays = ~references.excluded(numbers.part, config)
     part = references.without_groups(numbers.part, ~stays)
     cells = numbers.cells.select_groups(stays)
+    more_variables = {}
+    if config.above is not None:
+        more_variables = {SHARE_ABOVE: (cells.value > config.above).astype(np.float64)}
     is_probability = config.outcome == "probability"
     reference = find_reference(part, cells, config)
-    return NumbersOfGroups(part, cells, reference, is_probability=is_probability, of_strata=of_strata)
+    return NumbersOfGroups(
+        part, cells, reference, more_variables, is_probability=is_probability, of_strata=of_strata
+    )
 
 
 def find_reference(group_counts: Slice, cells: NumberCells, config: AuditConfig) -> int:

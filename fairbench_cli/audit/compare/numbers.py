@@ -75,7 +75,7 @@ from fairbench_cli.measures.means import (
     row_shortage,
 )
 from fairbench_cli.measures.moments import Moments
-from fairbench_cli.measures.number_measures import NUMBER_MEASURES
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES, SHARE_ABOVE
 from fairbench_cli.measures.prediction_errors import explained_share, root_mean_square
 from fairbench_cli.measures.regression import EstimateWithLimits
 from fairbench_cli.measures.significance import normal_quantiles
@@ -179,6 +179,8 @@ class NumberSlice(Place):
     chances : dict of str to float
         Of amounts by slices without an order: by the group the chance that its mean is the margin in per cent
         or more from its reference's where both are equal (`measures.chance_gaps`).
+    above : float or None
+        Of which value the share above it is a measure.
     """
 
     column: str
@@ -192,6 +194,7 @@ class NumberSlice(Place):
     remarks: tuple[str, ...]
     is_last_look: bool = False
     chances: dict[str, float] = field(default_factory=dict)
+    above: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,6 +331,14 @@ def estimate_slice(
     if not is_ordinal:
         described += [more, estimate_effect(comparison, of_groups)]
     described.append(distance)
+    if config.above is not None:
+        values[SHARE_ABOVE], share = estimate_share_above(of_groups, config)
+        if person:
+            share = _without_tests(share)
+        if SHARE_ABOVE in config.margin:
+            judged.append(share)
+        else:
+            described.append(share)
     remarks: list[str] = []
     if person:
         judged = [_without_tests(variable) for variable in judged]
@@ -620,6 +631,8 @@ def margin_of(name: str, numbers: NumbersOfGroups, config: AuditConfig) -> Margi
     if name == OUTCOME:
         return state_margin(numbers, config).stated
     stated = config.margin.get(name)
+    if name == SHARE_ABOVE and stated is not None:  # which has none by default
+        return stated
     if name == ABSOLUTE_ERROR:
         return stated or Margin(ERROR_MARGIN, "percent")
     labels = numbers.of_reference(numbers.moments[TRUTH])[0]
@@ -668,6 +681,36 @@ def _describe_error(name: str, numbers: NumbersOfGroups, config: AuditConfig) ->
     p = np.where(name == EXCESS, difference.p, np.nan)
     estimates = _describe_both(name, intervals(difference.value, difference.low, difference.high), p, numbers)
     return replace(estimates, value=moments.mean, reference_value=numbers.of_reference(moments).mean)
+
+
+def estimate_share_above(
+    numbers: NumbersOfGroups, config: AuditConfig
+) -> tuple[Intervals, VariableEstimates]:
+    """Return the share of each group above a value, and how it compares: as a rate, by the same tests."""
+    from fairbench_cli.audit.compare.compare_rates import decide_point, estimate_rows_needed, group_rows
+    from fairbench_cli.audit.compare.share_above import RATE, compare_shares
+
+    shares = compare_shares(numbers, config)
+    tests = shares.tests
+    is_compared = tests.compared
+    rows = group_rows(shares.group_counts, config)
+    values = np.array([row.metrics[RATE] for row in rows], dtype=object)
+    points = (decide_point(shares.behind(g, 0), shares.allowed, 0) for g in range(numbers.n_groups))
+    estimates = VariableEstimates(
+        metric=SHARE_ABOVE,
+        value=shares.value[:, 0],
+        reference_value=shares.reference_value[:, 0],
+        difference=shares.difference[:, 0],
+        ratio=shares.ratio[:, 0],
+        p=tests.p[:, 0],
+        margin=np.full(numbers.n_groups, shares.allowed.margins[0]),
+        is_beyond=np.array([point == "fail" for point in points]),
+        is_within=tests.within[:, 0],
+        is_outside=tests.outside[:, 0] < config.alpha,
+        shortage=tuple(np.where(tests.too_few[:, 0], "few", "").tolist()),
+        rows_needed=estimate_rows_needed(shares, is_compared, np.ones(is_compared.shape))[:, 0],
+    )
+    return values, estimates
 
 
 def estimate_effect(comparison: MeanComparison, numbers: NumbersOfGroups) -> VariableEstimates:
@@ -785,7 +828,12 @@ def _adjust(
     pairs = []
     parts = [slice_estimates.part for slice_estimates in estimates]
     references_of = [np.array([slice_estimates.reference]) for slice_estimates in estimates]
-    copies = find_copies(parts, references_of)
+    values = []
+    for slice_estimates in estimates:
+        measured = np.stack(list(slice_estimates.values.values()), axis=1)
+        of_groups = np.frompyfunc(lambda estimate: estimate.value, 1, 1)(measured).astype(np.float64)
+        values.append(np.concatenate([of_groups, slice_estimates.shapes.shares], axis=1))
+    copies = find_copies(parts, references_of, values)
     for slice_estimates, copied in zip(estimates, copies, strict=True):
         p = np.stack([variable.p for variable in slice_estimates.judged], axis=-1)
         is_compared = references.are_compared(slice_estimates.part, slice_estimates.reference, config)
@@ -850,6 +898,7 @@ def _judge_slice(
         estimates.shapes,
         estimates.remarks,
         chances=estimates.chances,
+        above=config.above,
     )
 
 

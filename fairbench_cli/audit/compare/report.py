@@ -4,9 +4,10 @@ A difference is always group − reference, a ratio group / reference.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -36,8 +37,8 @@ Test = Literal["score", "fisher", "clusters", ""]
 WHOLE_DECISION = "the whole table"
 """What it is called in the place of a decision."""
 
-# Fields of a row that are None, and in no table, of an audit without margins, or of no stream of numbers.
-OF_MARGINS = frozenset({"margin", "difference", "difference_since", "look"})
+# Fields of a row that are None, and in no table, of an audit without margins, stream of numbers or value.
+OF_MARGINS = frozenset({"margin", "difference", "difference_since", "look", "above"})
 
 
 @dataclass(frozen=True)
@@ -556,7 +557,9 @@ class Report:
     @property
     def deciding_comparisons(self) -> list["Comparison"]:
         """The comparisons, of rates or of numbers, of what decides, that the verdict over all goes by."""
-        comparisons: list[Comparison] = [*self.judged_comparisons, *self.whole_tables, *self.judged_numbers]
+        comparisons: Iterable[Comparison] = chain(
+            self.judged_comparisons, self.whole_tables, self.judged_numbers
+        )
         return [row for row in comparisons if row.deciding]
 
     @cached_property
@@ -591,7 +594,7 @@ class Report:
     def deciding_metrics(self) -> tuple[str, ...]:
         """All that decides: `deciding`, and measures of numbers or the whole table."""
         others = (name for name in self.decided_by if name not in COMPARED and name not in ROLL_UPS)
-        return (*self.deciding, *others)
+        return self.deciding + tuple(others)
 
     @cached_property
     def by_audit(self) -> dict[tuple[str, str, str], tuple[list[Disparity], list[GroupRow]]]:

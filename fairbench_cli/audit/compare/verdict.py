@@ -15,7 +15,7 @@ from fairbench_cli.audit.scan.slices import ALL_CLASSES, Tally, are_classes
 from fairbench_cli.base.errors import Flag, Problem, UserError
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.metric import Metric
-from fairbench_cli.measures.number_measures import NUMBER_MEASURES
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES, SHARE_ABOVE
 
 # Fractional weights and metrics that are no ratio of rates count as at a limit within this relative error.
 TOLERANCE = 1e-9
@@ -113,6 +113,10 @@ def _check_numbers(names: Iterable[str], config: AuditConfig) -> Iterator[Proble
             (better,) = metrics.DEFAULTS_BY_OUTCOME["probability"]
             problem = f"{name} of a probability is least for scores of 0 and 1, however sure they may be"
             yield Problem(problem, ("compare the mean of score − label: ", Flag("metric", better)), outcome)
+        elif name == SHARE_ABOVE and (config.above is None or name not in config.margin):
+            stated = ("above", 50000) if config.above is None else ("margin", (name, 0.05))
+            problem = f"{name} decides above a value, by a margin of its own: its {stated[0]} is not said"
+            yield Problem(problem, ("give ", Flag(*stated)), Flag("metric"))
         elif not metrics.can_decide(name):
             usual = metrics.DEFAULTS_BY_OUTCOME[config.outcome or ""]
             fix_of_margin = f"name one that has a margin: {', '.join(usual)}"

@@ -37,7 +37,7 @@ def _cuts_numbers(config: AuditConfig) -> bool:
 
 _DECISIONS: tuple[OutcomeKind, ...] = ("decision", "class")
 _OF_MEANS: tuple[OutcomeKind, ...] = ("number", "probability")
-_ANY = (*_DECISIONS, *NUMERIC)
+_ANY = _DECISIONS + NUMERIC
 _REGISTERED: dict[str, tuple[str, tuple[OutcomeKind, ...], Callable[[AuditConfig], bool]]] = {
     "impact": ("guidelines:GUIDELINES", _DECISIONS, lambda config: config.preset in EXCLUDING),
     "slices": ("trends:TRENDS", _DECISIONS, lambda config: config.sliced_by is not None),
@@ -50,7 +50,7 @@ _REGISTERED: dict[str, tuple[str, tuple[OutcomeKind, ...], Callable[[AuditConfig
     "rates": ("rates:RATES_OF_GROUPS", _ANY, _always),  # of numbers the verdicts alone
     "numeric_attributes": (
         "numeric_attributes:NUMERIC_ATTRIBUTES",
-        (*_DECISIONS, *_OF_MEANS),
+        _DECISIONS + _OF_MEANS,
         _cuts_numbers,
     ),
     "requested": ("requested_metrics:BY_NAME", _DECISIONS, lambda config: bool(requested_names(config))),

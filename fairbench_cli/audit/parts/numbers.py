@@ -36,7 +36,7 @@ from fairbench_cli.base.safe_text import format_amount
 from fairbench_cli.document.charts import Look
 from fairbench_cli.document.distributions import Distributions, GroupDistribution, plot_distributions
 from fairbench_cli.document.model import SYMBOLS, UNTESTED, Chart, Section, TableCell, TextTable, Verdict
-from fairbench_cli.measures.number_measures import NUMBER_MEASURES
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES, SHARE_ABOVE
 
 KEY = "numbers"
 SEVERITY: dict[Verdict, int] = {"fail": 0, "undecided": 1, "pass": 2}
@@ -80,6 +80,14 @@ def judge_numbers(estimates: Sequence[SliceEstimates], base: Report) -> tuple[Nu
     return tuple(replace(numbers, is_last_look=numbers.model == base.last) for numbers in slices)
 
 
+def label_measure(name: str, numbers: NumberSlice) -> str:
+    """Return the name of a measure for people: "median", "share above 50,000"."""
+    label = NUMBER_MEASURES[name].label
+    if name == SHARE_ABOVE and numbers.above is not None:
+        label += f" {numbers.above:,.15g}"
+    return label
+
+
 def verdicts_of_numbers(slices: Sequence[NumberSlice]) -> Iterator[tuple[Place, str, Verdict]]:
     """Yield the verdict on each comparison that has a margin."""
     for numbers in slices:
@@ -115,8 +123,9 @@ def _measure_cell(name: str, estimate: Interval, digits: int) -> TableCell:
 
 
 def format_size(name: str, value: float, numbers: NumberSlice) -> str:
-    """Write a difference of a measure, or its margin: of probabilities in points."""
-    if numbers.margin.kind == "probability" and NUMBER_MEASURES[name].unit == "outcome":
+    """Write a difference of a measure, or its margin: of probabilities and shares above a value in points."""
+    is_probability = numbers.margin.kind == "probability" and NUMBER_MEASURES[name].unit == "outcome"
+    if is_probability or name == SHARE_ABOVE:
         return f"{format_amount(100 * value, 1)}{POINTS}"
     return format_measure(name, value, numbers.digits)
 
@@ -341,7 +350,7 @@ def group_table(title: str, numbers: NumberSlice, view: View) -> TextTable:
         "rows": lambda group: formatting.count_cell(group.rows),
     }
     for name in shown:
-        columns[NUMBER_MEASURES[name].label] = (
+        columns[label_measure(name, numbers)] = (
             lambda group, name=name: _measure_cell(name, group.values[name], numbers.digits)  # type: ignore[misc]
         )
     return view.table(title, columns, numbers.groups)
@@ -352,7 +361,7 @@ def comparison_table(title: str, numbers: NumberSlice, view: View) -> TextTable:
     rows = sorted(numbers.comparisons, key=lambda row: not row.deciding)
     columns: dict[str, Callable[[NumberComparison], TableCell]] = {
         "group": lambda row: TableCell(row.group),
-        "measure": lambda row: TableCell(NUMBER_MEASURES[row.metric].label),
+        "measure": lambda row: TableCell(label_measure(row.metric, numbers)),
         "difference": lambda row: _measure_cell(row.metric, row.difference, numbers.digits),
         "ratio": lambda row: formatting.fine_cell(row.ratio),
         "p": lambda row: formatting.both_p_cell(row.p, row.p_holm),
@@ -383,7 +392,7 @@ def verdict_cell(row: NumberComparison) -> TableCell:
     return TableCell(text, formatting.REASONS[row.reason], verdict=row.verdict)
 
 
-SHORT_MEASURES = ("mean", "median", "mean-residual", "mae")
+SHORT_MEASURES = ("mean", "median", "mean-residual", "mae", SHARE_ABOVE)
 """Of the table of groups on a console."""
 ERRORS = ("mean-residual", "mae")
 """Measures of predictions against labels that are numbers."""
@@ -420,7 +429,7 @@ def _short_table(numbers: NumberSlice) -> TextTable:
 
     def measure(group: NumberGroup) -> TableCell:
         row = decisive.get(group.group)
-        return TableCell("" if row is None else NUMBER_MEASURES[row.metric].label)
+        return TableCell("" if row is None else label_measure(row.metric, numbers))
 
     def verdict(group: NumberGroup) -> TableCell:
         row = decisive.get(group.group)
@@ -431,7 +440,7 @@ def _short_table(numbers: NumberSlice) -> TextTable:
         "rows": lambda group: formatting.count_cell(group.rows),
     }
     for name in names:
-        columns[NUMBER_MEASURES[name].label] = lambda group, name=name: TableCell(  # type: ignore[misc]
+        columns[label_measure(name, numbers)] = lambda group, name=name: TableCell(  # type: ignore[misc]
             format_measure(name, group.values[name].value, numbers.digits), "", group.values[name].value
         )
     if has_errors and len({row.metric for row in numbers.comparisons if row.deciding}) > 1:

@@ -26,11 +26,11 @@ FEATURELESS = "a run keeps how many rows were decided how, by group and label, a
 SCORELESS = "a run keeps counts of decisions, and not the scores"
 NEEDS_ROWS = (
     *("explained_by", "bins", "cluster", "weight", "model_column", "sliced_by", "identifier", "against"),
-    *("scores", "label", "favourable", "threshold", "top_k", "top_share", "curves", "mitigate"),
+    *("scores", "label", "favourable", "threshold", "top_k", "top_share", "above", "curves", "mitigate"),
 )
 """The keys of an audit that counts do not answer."""
 
-NEEDS_SCORES = ("scores", "threshold", "top_k", "top_share", "curves", "mitigate")
+NEEDS_SCORES = ("scores", "threshold", "top_k", "top_share", "above", "curves", "mitigate")
 """Those among them that are about scores."""
 
 OF_PREDICTIONS = ("repeat", "row"), ("label", "decision", "score")

@@ -14,6 +14,7 @@ from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.base.spelling_variants import find_spelling_variants
 from fairbench_cli.data.number_writing import find_named_value
 from fairbench_cli.data.recognise import named_like_weights, tell_whole_numbers
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 
 OUTCOME = Flag("outcome")
 AS_DECISIONS = (Flag("outcome", "decision"), " ", Flag("threshold", 0.5))
@@ -36,15 +37,15 @@ def settle_outcome(source: Source, config: AuditConfig) -> tuple[Source, AuditCo
         Where the kind does not fit the options or the column, and for an order that leaves values out.
     """
     config = with_kind(source, config)
+    if config.outcome in ("number", "probability"):
+        config = _tell_probabilities(source, config)
+    if problems := find_idle_options(config):
+        raise UserError(*problems)
     if config.outcome is None:
         if config.explained_by and config.cluster:
             fix: MessageText = "leave out explain, or cluster"
             raise user_error(f"explain {TAKES_ROWS}", fix, Flag("explain"))
         return source, config
-    if config.outcome in ("number", "probability"):
-        config = _tell_probabilities(source, config)
-    if problems := find_idle_options(config):
-        raise UserError(*problems)
     if config.outcome == "class":
         return source, _with_classes(source, config)
     if config.outcome == "ordinal":
@@ -76,7 +77,7 @@ def asks_for_decisions(config: AuditConfig) -> bool:
         config.scan,
         config.mitigate,
         config.requested,
-        config.measures,
+        set(config.measures or ()) - set(NUMBER_MEASURES),
     )
     return any(options)
 
@@ -90,6 +91,8 @@ def _tell_kind(source: Source, config: AuditConfig) -> OutcomeKind:
         return "ordinal"
     if column is None or asks_for_decisions(config):
         return "decision"
+    if config.above is not None:
+        return "number"
     name = source.columns[column]
     if not _holds_numbers(source, column) or named_like_weights(name):
         return "decision"
@@ -155,6 +158,10 @@ def _are_few_whole_numbers(source: Source, column: int) -> bool:
 def find_idle_options(config: AuditConfig) -> list[Problem]:
     """Return the options that have no sense for the kind of outcome."""
     problems = []
+    if config.above is not None and config.outcome not in ("number", "probability"):
+        problem = "above is of numbers, and these are audited as something else"
+        fix: MessageText = ("leave it out, or compare numbers as they are: ", Flag("outcome", "number"))
+        problems.append(Problem(problem, fix, Flag("above")))
     if config.order and config.outcome != "ordinal":
         problem = f"levels have an order, and the outcome is said to be {config.outcome}"
         problems.append(Problem(problem, ("give ", Flag("outcome", "ordinal")), Flag("order")))
@@ -174,9 +181,11 @@ def find_idle_options(config: AuditConfig) -> list[Problem]:
         }
         cuts = ("threshold", "top-k", "top-share")
         for key in (key for key, value in used.items() if value):
-            fix: MessageText = ("leave it out, or say how scores become decisions: ", *AS_DECISIONS)
+            fix = ("leave it out, or say how scores become decisions: ", *AS_DECISIONS)
             if key in cuts:
                 fix = ("leave it out, or take what it cuts for decisions: ", Flag("outcome", "decision"))
+            if key == "threshold":
+                fix = (*fix, "; the share above it is ", Flag("above", config.threshold[0]))
             problems.append(Problem(f"{key} is of decisions, and numbers are audited", fix, Flag(key)))
         problems += _find_idle_changes(config)
     return problems

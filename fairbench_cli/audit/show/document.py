@@ -257,7 +257,7 @@ def format_level(report: Report) -> str:
 def describe_references(report: Report) -> str:
     """Return whom groups are compared with: "race against Caucasian, sex against Male (largest)"."""
     config = report.config
-    compared: tuple[Pair, ...] = (*report.disparities, *report.judged_numbers)
+    compared: tuple[Pair, ...] = report.disparities + report.judged_numbers
     by_attribute = group_by(compared, lambda row: row.attribute)
     if not by_attribute:
         return "nobody to compare"

@@ -27,9 +27,9 @@ from fairbench_cli.audit.parts.numbers import (
 from fairbench_cli.audit.parts.rates import bracketed_place
 from fairbench_cli.audit.show.answer_model import Headline, OpenAttribute, OpenGroup, Sentence
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.base.safe_text import format_amount, join_names
+from fairbench_cli.base.safe_text import format_amount, format_percent, join_names
 from fairbench_cli.document.model import VERDICTS
-from fairbench_cli.measures.number_measures import NUMBER_MEASURES
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES, SHARE_ABOVE
 from fairbench_cli.measures.power import round_up_count
 
 MORE = "more"
@@ -144,6 +144,8 @@ def _describe_comparison(row: NumberComparison, numbers: NumberSlice) -> str:
     """Return a comparison in words."""
     if row.metric == MORE:
         return _describe_more(row, numbers)
+    if row.metric == SHARE_ABOVE:
+        return _describe_share(row, numbers)
     if NUMBER_MEASURES[row.metric].needs_truth:
         return _describe_error(row, numbers)
     return _describe_mean(row, numbers)
@@ -210,6 +212,16 @@ def _share_text(row: NumberComparison, of_reference: str = "") -> str:
     return share
 
 
+def _describe_share(row: NumberComparison, numbers: NumberSlice) -> str:
+    """Return two shares: "5 % of A have more than 40 in lsat, 20 % of B: 15 points less (…)"."""
+    shares = f"{format_percent(row.value)} of {formatting.format_group(row.group)} have more than "
+    shares += f"{numbers.above:,.15g} in {numbers.column}, {format_percent(row.reference_value)} of "
+    shares += formatting.format_group(row.reference)
+    size = format_size(row.metric, abs(row.difference.value), numbers)
+    side = ("more", "less")[row.difference.value < 0]
+    return f"{shares}: {size} {side}{_limits_text(row, numbers, 'less', 'more')}"
+
+
 def _describe_more(row: NumberComparison, numbers: NumberSlice) -> str:
     """Return how likely one of the group is at a higher level than one of the reference."""
     group = formatting.format_group(row.group)
@@ -258,6 +270,9 @@ def _describe_details(slices: Sequence[NumberSlice], report: Report) -> str:
         sentences.append(describe_allowed(numbers, report))
     sentences.append(describe_kind(numbers, report))
     sentences += numbers.remarks
+    for numbers in slices:
+        for row in [row for row in numbers.comparisons if row.metric == SHARE_ABOVE and not row.deciding]:
+            sentences.append(f"{_describe_share(row, numbers)}, p {formatting.p_value(row.p)}.")
     return " ".join(sentences)
 
 

@@ -73,7 +73,7 @@ def tables_of(report: Report) -> dict[str, Callable[[], Iterable[Row]]]:
 def columns_of(table: str) -> tuple[str, ...]:
     """Return the columns of a table that may be without rows."""
     if table == "groups":
-        return (*flat_columns(GroupRow), "metric", *flat_columns(Interval))
+        return flat_columns(GroupRow) + ("metric",) + flat_columns(Interval)
     return flat_columns({"numbers": NumberComparison}.get(table, Disparity))
 
 
