@@ -4,7 +4,7 @@ import asyncio
 import secrets
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from fairbench_cli.base.errors import Problem, UserError
 from fairbench_cli.web import pages, uploads
 from fairbench_cli.web.guard import App, common_headers, guarded
 from fairbench_cli.web.open_file import OpenFile
 from fairbench_cli.web.uploads import UploadRefused, check_length, ending_of, shown_name, store
-from fairbench_cli.web.worker import FileWorker, Mistake, WorkFailed
+from fairbench_cli.web.worker import FileWorker
 
 MOST_FILES = 6  # open at the same time, a process each
 MOST_JSON = 100_000  # bytes of a form
@@ -120,7 +121,7 @@ def make_app(site: Site) -> App:
     ]
     handlers: Mapping[Any, Any] = {
         HTTPException: _no_page,
-        WorkFailed: partial(_failed, site),
+        UserError: partial(_failed, site),
         UploadRefused: _refused,
         ClientDisconnect: _gone,
     }
@@ -205,7 +206,7 @@ async def _open(site: Site, path: Path, name: str) -> Response:
             await _ask(opened, "audit", options={}, answered={})
             return _go(site.address("files", opened.number, "answer", str(view)))
         await _ask(opened, "look", options=opened.choices)
-    except WorkFailed:
+    except UserError:
         await asyncio.to_thread(site.forget, opened.number)
         raise
     return _go(site.address("files", opened.number, ""))
@@ -316,15 +317,15 @@ async def _close(site: Site, request: Request) -> Response:
     return _go(site.address(""))
 
 
-async def _failed(site: Site, request: Request, error: WorkFailed) -> Response:
+async def _failed(site: Site, request: Request, error: UserError) -> Response:
     """Say what was wrong: to a script as data, to a reader as a page."""
     if request.method == "POST":
-        return JSONResponse({"mistakes": [pages.plain_mistake(mistake) for mistake in error.mistakes]}, 422)
-    return HTMLResponse(pages.mistakes_page(site.address(""), error.mistakes), 422)
+        return JSONResponse({"mistakes": [asdict(problem) for problem in error.problems]}, 422)
+    return HTMLResponse(pages.mistakes_page(site.address(""), error.problems), 422)
 
 
 async def _refused(_request: Request, error: UploadRefused) -> Response:
-    mistake = pages.plain_mistake(Mistake(error.what, error.fix))
+    mistake = asdict(Problem(error.what, error.fix))
     # What is still being sent is not read.
     return JSONResponse({"mistakes": [mistake]}, error.status, headers={"Connection": "close"})
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +11,8 @@ from fairbench_cli.document.html import page_hashes, page_parts
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from fairbench_cli.base.errors import Problem
     from fairbench_cli.web.open_file import OpenFile
-    from fairbench_cli.web.worker import Mistake
 
 _ASSETS = Path(__file__).parent / "assets"
 
@@ -82,11 +81,6 @@ def read_json(body: bytes) -> dict[str, Any]:
     return values
 
 
-def plain_mistake(mistake: "Mistake") -> dict[str, Any]:
-    """Return a mistake as a script takes it."""
-    return asdict(mistake)
-
-
 def start_page(home: str, files: Sequence["OpenFile"], most_bytes: int) -> str:
     """Return the page where a file is dropped."""
     gigabytes = f"{most_bytes / 2**30:g}"
@@ -99,9 +93,9 @@ def data_page(home: str, most_bytes: int) -> str:
     return _render("data.html.j2", home, gigabytes=f"{most_bytes / 2**30:g}")
 
 
-def mistakes_page(home: str, mistakes: Sequence["Mistake"]) -> str:
+def mistakes_page(home: str, problems: Sequence["Problem"]) -> str:
     """Return a page that says what was wrong, where a page was asked for that cannot be made."""
-    return _render("mistakes.html.j2", home, mistakes=mistakes)
+    return _render("mistakes.html.j2", home, mistakes=problems)
 
 
 def read_page(home: str, opened: "OpenFile", understood: Mapping[str, Any]) -> str:

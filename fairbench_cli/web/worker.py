@@ -3,57 +3,23 @@
 import contextlib
 import multiprocessing
 import os
-import sys
 import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.experiment.running.processes import ONE_THREAD, limit_memory
+
 SECONDS = 120.0  # for one request
 MEMORY = 4 * 2**30  # bytes of address space, beyond what the libraries take
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # of libraries for arrays
 LONGEST_FOLDER = 75  # letters of the folder for temporary files, in which such a process has a socket
 LOOKED = 0.05  # seconds between two looks at a process that works
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """A problem of the user's, as plain text, with the options that mend it.
-
-    Parameters
-    ----------
-    what, fix, where : str
-        What is wrong, what to do, and where.
-    remedy : tuple of (key, value)
-        Options as `fb.audit` takes them, with values as in a file.
-    """
-
-    what: str
-    fix: str
-    where: str = ""
-    remedy: tuple[tuple[str, Any], ...] = ()
-
-    def called(self, path: str, name: str) -> "Mistake":
-        """Return it with the file's own name in the place of where it is kept."""
-        stem = Path(path).stem  # a long random one, of which names of files that are advised are made
-        texts = {
-            key: getattr(self, key).replace(path, name).replace(stem, Path(name).stem)
-            for key in ("what", "fix", "where")
-        }
-        return replace(self, **texts)
-
-
-class WorkFailed(Exception):  # noqa: N818 - it reads as a sentence after `raise`
-    """What was asked for cannot be done; `mistakes` says why."""
-
-    def __init__(self, *mistakes: Mistake) -> None:
-        self.mistakes = mistakes
-        super().__init__("; ".join(mistake.what for mistake in mistakes))
 
 
 @dataclass
@@ -113,7 +79,7 @@ class FileWorker:
 
         Raises
         ------
-        WorkFailed
+        UserError
             For a mistake of the user's, when a limit was reached, and when it was stopped.
         """
         with self._turn:
@@ -125,10 +91,10 @@ class FileWorker:
             except (EOFError, OSError):
                 self._start_again()
                 if self._stopped.is_set():
-                    raise WorkFailed(Mistake("it was stopped", "start it again")) from None
+                    raise user_error("it was stopped", "start it again") from None
                 problem = "the audit ended unexpectedly; it may have needed more memory than it may use"
                 fix = f"here {self._gigabytes} are allowed: use a smaller file, or fairbench audit"
-                raise WorkFailed(Mistake(problem, fix)) from None
+                raise user_error(problem, fix) from None
             finally:
                 self.activity = WorkerActivity()
 
@@ -139,24 +105,20 @@ class FileWorker:
             if not self._connection.poll(LOOKED):
                 waited += LOOKED
                 if waited > self.seconds:
-                    self._process.kill()
-                    self._process.join()
                     self._start_again()
                     problem = f"it took longer than {self.seconds:.0f} seconds, and was stopped"
-                    raise WorkFailed(Mistake(problem, "ask for less, or use fairbench audit in a terminal"))
+                    raise user_error(problem, "ask for less, or use fairbench audit in a terminal")
                 continue
             kind, content = self._connection.recv()
             if kind == "activity":
                 self.activity = WorkerActivity(*content)
             elif kind == "mistakes":
-                raise WorkFailed(*content)
+                raise UserError(*content)
             else:
                 return content
 
     def _start_again(self) -> None:
-        self._connection.close()
-        self._process.kill()
-        self._process.join()
+        self.close()
         self._start()
 
     def interrupt(self) -> None:
@@ -192,7 +154,8 @@ def serve(connection: Connection, memory: int) -> None:
     _end_with_parent()
     from fairbench_cli.web import desk  # loads what audits need, before the first file comes
 
-    _limit_memory(memory)
+    with contextlib.suppress(OSError, ValueError):
+        limit_memory(memory)
     clerk = desk.Desk(lambda *content: connection.send(("activity", content)))
     while True:
         try:
@@ -202,7 +165,7 @@ def serve(connection: Connection, memory: int) -> None:
         clerk.use(path, name)
         kind, content = _answer(clerk.verbs[verb], arguments)
         if kind == "mistakes":
-            content = [mistake.called(path, name) for mistake in content]
+            content = [_of_file(problem, path, name) for problem in content]
         connection.send((kind, content))
 
 
@@ -213,22 +176,24 @@ def _answer(work: Callable[..., Any], arguments: Mapping[str, Any]) -> tuple[str
     try:
         return "answer", work(**arguments)
     except fb.UserError as error:
-        return "mistakes", [_plain(problem) for problem in error.problems]
+        return "mistakes", [problem.spell("file") for problem in error.problems]
     except MemoryError:
         fix = "use a smaller file, or fairbench audit in a terminal"
-        return "mistakes", [Mistake("it needs more memory than it may use", fix)]
+        return "mistakes", [Problem("it needs more memory than it may use", fix)]
     except Exception as error:  # the page says so, and the file stays open
         frame = traceback.extract_tb(error.__traceback__)[-1]
         # The kind and the place: its text may have cells of the file.
         kind = f"{type(error).__name__} in {Path(frame.filename).name}, line {frame.lineno}"
         fix = "try fairbench audit in a terminal, and report it"
-        return "mistakes", [Mistake(f"fairbench made a mistake ({kind})", fix)]
+        return "mistakes", [Problem(f"fairbench made a mistake ({kind})", fix)]
 
 
-def _plain(problem: Any) -> Mistake:
-    remedy = tuple((flag.key, flag.value) for flag in problem.remedy)
-    spelled = problem.spell("file")
-    return Mistake(str(spelled.what), str(spelled.fix), str(spelled.where), remedy)
+def _of_file(problem: Problem, path: str, name: str) -> Problem:
+    """Return a problem as plain text, with the file's own name in the place of where it is kept."""
+    stem = Path(path).stem  # a long random one, of which names of files that are advised are made
+    texts = (str(text).replace(path, name) for text in (problem.what, problem.fix, problem.where))
+    what, fix, where = (text.replace(stem, Path(name).stem) for text in texts)
+    return Problem(what, fix, where)
 
 
 def _end_with_parent() -> None:
@@ -242,15 +207,3 @@ def _end_with_parent() -> None:
         os._exit(0)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def _limit_memory(memory: int) -> None:
-    """Limit the address space to what the process has now and so much more."""
-    if sys.platform != "linux":
-        return
-    import resource
-
-    with contextlib.suppress(OSError, ValueError):
-        pages = int(Path("/proc/self/statm").read_bytes().split()[0])
-        allowed = pages * resource.getpagesize() + memory
-        resource.setrlimit(resource.RLIMIT_AS, (allowed, allowed))

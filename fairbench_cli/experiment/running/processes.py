@@ -141,6 +141,25 @@ def memory_of(pid: int) -> int:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
+def limit_memory(memory: int | None) -> tuple[int, int] | None:
+    """Set the soft limit of address space to what this process has now and so much more; Linux only.
+
+    Returns
+    -------
+    The limits before, or None where nothing was set.
+    """
+    if memory is None or sys.platform != "linux":
+        return None
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    bytes_allowed = int(Path("/proc/self/statm").read_bytes().split()[0]) * resource.getpagesize() + memory
+    if before[0] != resource.RLIM_INFINITY and before[0] <= bytes_allowed:
+        return None
+    resource.setrlimit(resource.RLIMIT_AS, (bytes_allowed, before[1]))
+    return before
+
+
 def default_jobs() -> int:
     """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):

@@ -25,7 +25,7 @@ from fairbench_cli.experiment.cell import Repeat, Status, run_repeat
 from fairbench_cli.experiment.config.config import Limits
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.plan import Cell
-from fairbench_cli.experiment.running.processes import die_with_parent, end_group
+from fairbench_cli.experiment.running.processes import die_with_parent, end_group, limit_memory
 
 AGAIN = 0.5
 """Seconds after which a technique that caught the first `Overtime` gets another one."""
@@ -226,7 +226,7 @@ def limited(limits: Limits) -> Iterator[None]:
     if hasattr(signal, "setitimer"):
         handler = signal.signal(signal.SIGALRM, ring)
         signal.setitimer(signal.ITIMER_REAL, limits.seconds or 0, AGAIN)
-    before = _fence(limits.memory)
+    before = limit_memory(limits.memory)
     try:
         yield
     finally:
@@ -244,17 +244,3 @@ def stop_clock() -> None:
     """Let no more alarms come."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-def _fence(memory: int | None) -> tuple[int, int] | None:
-    """Set the soft limit of address space; return the one before, or None where nothing was set."""
-    if memory is None or sys.platform != "linux":
-        return None
-    import resource
-
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    bytes_allowed = int(Path("/proc/self/statm").read_bytes().split()[0]) * resource.getpagesize() + memory
-    if before[0] != resource.RLIM_INFINITY and before[0] <= bytes_allowed:
-        return None
-    resource.setrlimit(resource.RLIMIT_AS, (bytes_allowed, before[1]))
-    return before
