@@ -49,16 +49,8 @@ from fairbench_cli.report.ledger.journal_arrays import (
     mean_and_interval,
 )
 from fairbench_cli.report.ledger.paired_differences import LEVEL, SENSITIVITY
-from fairbench_cli.report.ledger.results import RunResults, compute_label_metric
-from fairbench_cli.report.ledger.run_ledger import (
-    LOST,
-    NO_ESTIMATE,
-    NO_RECORD,
-    Estimate,
-    Ledger,
-    Record,
-    run_ledger,
-)
+from fairbench_cli.report.ledger.results import NO_ESTIMATE, Estimate, RunResults, compute_label_metric
+from fairbench_cli.report.ledger.run_ledger import LOST, NO_RECORD, Ledger, Record, run_ledger
 from fairbench_cli.report.ledger.sensitivity import Sensitivity
 from fairbench_cli.report.ledger.shares import shares_frame
 

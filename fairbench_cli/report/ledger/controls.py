@@ -69,21 +69,33 @@ COLUMNS += ["n", "difference", "low", "high", "distance_difference", "p", "word"
 """Those of controls.csv."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class ControlCell:
+    """A control as a cell: the one that it is made of, what it is called there, and its repeats."""
+
+    cell: Mapping[str, Any]
+    name: str
+    repeats: tuple[Repeat, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class ControlPair:
-    """Two cells whose difference is looked at: their indices among the control cells of a data set.
+    """Two controls whose difference is looked at.
 
     Parameters
     ----------
-    ours, theirs : int
+    ours, theirs : ControlCell
         A twin and the other one; a planted effect, or a placebo, and the plain model.
+    dataset, first : int
+        Which data set they stand in, and the index of `ours` among its cells; `theirs` follows.
     """
 
     kind: Kind
-    dataset: int
-    ours: int
-    theirs: int
+    ours: ControlCell
+    theirs: ControlCell
     technique: str = ""
+    dataset: int = 0
+    first: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +145,8 @@ def _pair_rows(
         attribute = results.datasets[pair.dataset].attribute
         for metric in metrics:
             pair_of_row.append(pair)
-            ours.append(results.row_number(pair.dataset, pair.ours, attribute, metric))
-            theirs.append(results.row_number(pair.dataset, pair.theirs, attribute, metric))
+            ours.append(results.row_number(pair.dataset, pair.first, attribute, metric))
+            theirs.append(results.row_number(pair.dataset, pair.first + 1, attribute, metric))
     return pair_of_row, np.array(ours, dtype=np.intp), np.array(theirs, dtype=np.intp)
 
 
@@ -200,25 +212,6 @@ def _lay_out(
 # The cells -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _ControlCell:
-    """A control as a cell: the one that it is made of, what it is called there, and its repeats."""
-
-    cell: Mapping[str, Any]
-    name: str
-    repeats: tuple[Repeat, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class _CellPair:
-    """Two controls whose difference is looked at, as in `ControlPair`."""
-
-    kind: Kind
-    ours: _ControlCell
-    theirs: _ControlCell
-    technique: str = ""
-
-
 def collect_controls(plan: RunPlan, records: Records) -> ControlCells:
     """Return the controls of a run as cells with repeats, a data set after the other."""
     design = row_design(plan.config)
@@ -229,7 +222,7 @@ def collect_controls(plan: RunPlan, records: Records) -> ControlCells:
     for source, cells in group_by(plan.cells, _source).items():
         controls = trained.get(source, [])
         plain_cells = [cell for cell in cells if is_baseline(cell["intervention"], cell["parameters"])]
-        cell_pairs: list[_CellPair] = []
+        cell_pairs: list[ControlPair] = []
         for cell in plain_cells:
             cell_pairs += _pair_untrained(cell, records, n_repeats, plan.protected(*source))
         cell_pairs += _pair_bootstrap_twins(controls, records, n_repeats)
@@ -243,7 +236,7 @@ def collect_controls(plan: RunPlan, records: Records) -> ControlCells:
                 key = f"{control.cell['key']} {control.name} {index}"
                 control_cells.append({**control.cell, "key": key, "intervention": control.name})
                 control_records |= {(key, repeat.repeat): repeat for repeat in control.repeats}
-            pairs.append(ControlPair(cell_pair.kind, len(datasets), 2 * i, 2 * i + 1, cell_pair.technique))
+            pairs.append(replace(cell_pair, dataset=len(datasets), first=2 * i))
         datasets.append(collect_cells([(plan, control_records, control_cells)], design))
     return ControlCells(datasets, pairs)
 
@@ -261,7 +254,7 @@ def _finished_repeats(cell: Mapping[str, Any], records: Records, n_repeats: int)
 
 def _pair_untrained(
     cell: Mapping[str, Any], records: Records, n_repeats: int, protected: ProtectedAttributes
-) -> list[_CellPair]:
+) -> list[ControlPair]:
     """Return the noise twins and the planted effect of a plain model; none if no repeat has them."""
     finished = _finished_repeats(cell, records, n_repeats)
     repeats = tuple(record for record in finished if record.controls is not None)
@@ -269,24 +262,22 @@ def _pair_untrained(
         return []
     twins = []
     for twin, name in enumerate(TWINS):
-        twins.append(
-            _ControlCell(cell, f"noise {name}", tuple(make_twin(record, twin) for record in repeats))
-        )
-    pairs = [_CellPair(NOISE_TWINS, twins[0], twins[1])]
+        twins.append(ControlCell(cell, f"noise {name}", tuple(make_twin(record, twin) for record in repeats)))
+    pairs = [ControlPair(NOISE_TWINS, twins[0], twins[1])]
     planted = []
     for record in repeats:
         repeat_planted = make_planted(record, protected, cell["attribute"])
         if repeat_planted is not None:
             planted.append(repeat_planted)
     if planted:
-        plain = _ControlCell(cell, "none", repeats)
-        pairs.append(_CellPair(PLANTED_EFFECT, _ControlCell(cell, "planted", tuple(planted)), plain))
+        plain = ControlCell(cell, "none", repeats)
+        pairs.append(ControlPair(PLANTED_EFFECT, ControlCell(cell, "planted", tuple(planted)), plain))
     return pairs
 
 
 def _pair_bootstrap_twins(
     controls: Iterable[Mapping[str, Any]], records: Records, n_repeats: int
-) -> Iterator[_CellPair]:
+) -> Iterator[ControlPair]:
     """Yield the twins that were trained, where both have some repeat."""
     twins = [cell for cell in controls if cell["control"] in BOOTSTRAP]
     for cells in group_by(twins, lambda cell: tuple(cell[column] for column in CELL_COLUMNS)).values():
@@ -300,7 +291,7 @@ def _pair_placebos(
     plain_cells: Sequence[Mapping[str, Any]],
     records: Records,
     n_repeats: int,
-) -> Iterator[_CellPair]:
+) -> Iterator[ControlPair]:
     """Yield the techniques with the protected column shuffled, each next to its plain model."""
     for cell in controls:
         if cell["control"] != SHUFFLED:
@@ -317,17 +308,17 @@ def _pair_placebos(
 
 def _pair_trained(
     kind: Kind, cells: Sequence[Mapping[str, Any]], records: Records, n_repeats: int, technique: str = ""
-) -> _CellPair | None:
+) -> ControlPair | None:
     """Return two cells of the journal as a pair; None where they are not two that have some repeat."""
     finished = []
     for cell in cells:
         repeats = _finished_repeats(cell, records, n_repeats)
         if repeats:
             name = f"{cell.get('control', 'plain')} {cell['intervention']}"
-            finished.append(_ControlCell(cell, name, tuple(repeats)))
+            finished.append(ControlCell(cell, name, tuple(repeats)))
     if len(finished) != 2:
         return None
-    return _CellPair(kind, finished[0], finished[1], technique)
+    return ControlPair(kind, finished[0], finished[1], technique)
 
 
 def make_twin(record: Repeat, twin: int) -> Repeat:

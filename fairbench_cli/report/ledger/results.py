@@ -279,13 +279,25 @@ def summary_frame(results: Results, repeats: int) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Summary:
-    """A mean over the repeats with its 95 % interval; the ends are NaN with fewer than two values."""
+class Estimate:
+    """A mean over the repeats with its 95 % interval; NaN where there is none.
 
-    mean: float
-    low: float
-    high: float
-    n: int
+    Parameters
+    ----------
+    kind : str
+        Of a difference its `change_kinds.Kind`; empty where there is none.
+    n : int
+        How many repeats have a value.
+    """
+
+    mean: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
+    kind: str = ""
+    n: int = 0
+
+
+NO_ESTIMATE = Estimate()
 
 
 @dataclass(frozen=True)
@@ -294,11 +306,11 @@ class CellMetric:
 
     values: Floats
     status: Texts
-    summary: Summary
+    summary: Estimate
 
 
 NO_REPEATS: Texts = np.empty(0, dtype=object)
-NO_VALUES = CellMetric(np.empty(0), NO_REPEATS, Summary(np.nan, np.nan, np.nan, 0))
+NO_VALUES = CellMetric(np.empty(0), NO_REPEATS, NO_ESTIMATE)
 
 
 @dataclass(frozen=True)
@@ -500,7 +512,7 @@ class RunResults:
             return NO_VALUES
         mean, low, high, n = self._summaries[row].tolist()
         return CellMetric(
-            self.results.values[row], self.results.status[row], Summary(mean, low, high, int(n))
+            self.results.values[row], self.results.status[row], Estimate(mean, low, high, n=int(n))
         )
 
     def cell_counts(self, key: CellKey) -> CellCounts:

@@ -6,14 +6,14 @@ of a technique, its change, its contrast are all looked up by it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fairbench_cli.report.ledger.baselines import Shortfall, find_shortfalls
 from fairbench_cli.report.ledger.bias_cost import bias_cost_frame, contrast_frame
-from fairbench_cli.report.ledger.change_kinds import Kind, classify_changes, run_technique_frame
+from fairbench_cli.report.ledger.change_kinds import classify_changes, run_technique_frame
 from fairbench_cli.report.ledger.columns import ACCURACY, FAIRNESS, FindingColumn
 from fairbench_cli.report.ledger.journal_arrays import CellKey
 from fairbench_cli.report.ledger.paired_differences import (
@@ -22,32 +22,10 @@ from fairbench_cli.report.ledger.paired_differences import (
     run_paired_frame,
     run_pareto_frame,
 )
-from fairbench_cli.report.ledger.results import RunResults
+from fairbench_cli.report.ledger.results import Estimate, RunResults
 
 Record = Mapping[Any, Any]
 NO_RECORD: Record = {}
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean over the repeats with its 95 % interval in the population; NaN where there is none.
-
-    Parameters
-    ----------
-    kind : str
-        Of a difference its `change_kinds.Kind`; empty where there is none.
-    n : int
-        How many repeats have a value.
-    """
-
-    mean: float = np.nan
-    low: float = np.nan
-    high: float = np.nan
-    kind: Kind | Literal[""] = ""
-    n: int = 0
-
-
-NO_ESTIMATE = Estimate()
 
 
 @dataclass(frozen=True)

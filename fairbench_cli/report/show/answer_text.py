@@ -35,8 +35,7 @@ from fairbench_cli.report.ledger.columns import COLUMNS, FindingColumn
 from fairbench_cli.report.ledger.data_set_ranks import ranked_groups
 from fairbench_cli.report.ledger.paired_differences import LEVEL
 from fairbench_cli.report.ledger.population_tests import FRESH, SPLITS
-from fairbench_cli.report.ledger.results import RunResults
-from fairbench_cli.report.ledger.run_ledger import Estimate
+from fairbench_cli.report.ledger.results import Estimate, RunResults
 from fairbench_cli.report.show import answer_worlds
 from fairbench_cli.report.show.answer_worlds import NOT_BEATEN, describe_repeats, result_of
 from fairbench_cli.report.show.controls_text import describe_controls

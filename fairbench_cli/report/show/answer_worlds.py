@@ -17,7 +17,7 @@ from fairbench_cli.report.ledger.answer import (
     how_often,
     settings_with,
 )
-from fairbench_cli.report.ledger.run_ledger import Estimate
+from fairbench_cli.report.ledger.results import Estimate
 from fairbench_cli.report.show.metric_wording import points, signed
 
 SUMMARY_HEADS = ("technique", "true labels", "recorded", "regained", "result")

@@ -19,8 +19,8 @@ from fairbench_cli.report.ledger.answer import (
 from fairbench_cli.report.ledger.columns import ACCURACY, FindingColumn
 from fairbench_cli.report.ledger.paired_differences import MOVED
 from fairbench_cli.report.ledger.population_tests import BASES
-from fairbench_cli.report.ledger.results import RunResults
-from fairbench_cli.report.ledger.run_ledger import DIFFERENCE, DISTANCE, NO_RECORD, Estimate, Record
+from fairbench_cli.report.ledger.results import Estimate, RunResults
+from fairbench_cli.report.ledger.run_ledger import DIFFERENCE, DISTANCE, NO_RECORD, Record
 from fairbench_cli.report.show.answer_text import capitalise, column_cell, first_short, join_places, title_of
 from fairbench_cli.report.show.answer_worlds import describe_repeats, result_of
 from fairbench_cli.report.show.metric_wording import MetricWording, wording_of
