@@ -552,17 +552,20 @@ def add_split_tests(
     The larger p, the wider limits, and a margin is kept to, or left, where all tests say so. The limits of
     the ratio are those of the splits, which agree with the margins. Groups without splits stay as they are.
     """
-    columns = np.array(tests, dtype=np.float64).T
-    p, low, high, ratio_low, ratio_high, low_tail, high_tail, *tails_at_high = columns
+    p = np.array([test.p for test in tests])
+    low, high = np.array([test.limits for test in tests]).T
+    ratio_low, ratio_high = np.array([test.ratio_limits for test in tests]).T
     is_split = ~np.isnan(p)
     difference = add_split_limits(comparison.difference, p, low, high, confidence)
     is_open = is_split & (difference.p >= 1 - confidence)
     ratio_low = np.where(is_open, np.minimum(ratio_low, 1.0), ratio_low)
     ratio_high = np.where(is_open, np.maximum(ratio_high, 1.0), ratio_high)
     tail = least_tail(confidence)
-    is_inside = (high_tail < tail) & (tails_at_high[0] < tail)
-    below = (judgement.below.high < 0) & (~is_split | (low_tail < tail))
-    above = (judgement.above.low > 0) & (~is_split | (tails_at_high[1] < tail))
+    is_lower, is_inside_low = tail > np.array([test.at_low for test in tests]).T
+    is_inside_high, is_higher = tail > np.array([test.at_high for test in tests]).T
+    is_inside = is_inside_low & is_inside_high
+    below = (judgement.below.high < 0) & (~is_split | is_lower)
+    above = (judgement.above.low > 0) & (~is_split | is_higher)
     return (
         replace(
             comparison,
@@ -593,8 +596,8 @@ def rows_to_decide(
     --------
     >>> from fairbench_cli.measures.moments import sum_powers
     >>> moments = sum_powers([1.0, 2, 3, 4, 5, 3, 4, 5, 6, 7], [0] * 5 + [1] * 5, 2, shift=4.0)
-    >>> rows_to_decide(moments[0], moments[1], Margin(1)).round().tolist()
-    60.0
+    >>> rows_to_decide(moments[0], moments[1], Margin(1.5)).round().tolist()
+    28.0
     """
     from scipy.special import ndtr, ndtri
 

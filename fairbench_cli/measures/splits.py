@@ -111,7 +111,8 @@ def draw_splits(
         order = np.lexsort((weights[i], values))
         sides[i] = values[order]
         side_weights[i] = weights[i][order] / np.median(weights[i])
-    n_group, n_reference = len(group), len(reference)
+    n_group = len(group)
+    n_reference = len(reference)
     y = np.concatenate(sides)
     centre = float(y.mean())
     y -= centre
@@ -260,26 +261,23 @@ class SplitTests(NamedTuple):
     ----------
     p : float
         Two-sided p of equal laws: twice the smaller tail.
-    low, high : float
-        Limits of the shift; infinite without an end.
-    ratio_low, ratio_high : float
-        Limits of the scale; NaN unless both means are above 0.
-    lower_at_low, higher_at_low, lower_at_high, higher_at_high : float
+    limits : pair of float
+        Of the shift; infinite without an end.
+    ratio_limits : pair of float
+        Of the scale; NaN unless both means are above 0.
+    at_low, at_high : pairs of float
         One-sided p of a t as small, and as large, at the margin's lower edge, and at its upper one.
     """
 
     p: float
-    low: float
-    high: float
-    ratio_low: float
-    ratio_high: float
-    lower_at_low: float
-    higher_at_low: float
-    lower_at_high: float
-    higher_at_high: float
+    limits: tuple[float, float]
+    ratio_limits: tuple[float, float]
+    at_low: tuple[float, float]
+    at_high: tuple[float, float]
 
 
-NO_SPLITS = SplitTests(*[math.nan] * 9)
+_UNKNOWN = (math.nan, math.nan)
+NO_SPLITS = SplitTests(math.nan, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN)
 Hypothesis = tuple[float, float]
 
 
@@ -316,7 +314,7 @@ def least_tail(confidence: float) -> float:
     return (1 - confidence) / 2 * (1 - EQUAL)
 
 
-def test_splits(
+def evaluate_splits(
     splits: Splits, error: float, ratio_error: float, edges: tuple[Hypothesis, Hypothesis], confidence: float
 ) -> SplitTests:
     """Return tests and limits of two means by their splits.
@@ -334,9 +332,9 @@ def test_splits(
     Examples
     --------
     >>> splits = draw_splits(np.array([1.0, 2, 4, 8]), np.array([3.0, 5, 5, 6, 7, 9, 12, 20]), 1999)
-    >>> tests = test_splits(splits, 2.5, 0.5, ((0.0, 0.95), (0.0, 1.05)), 0.95)
-    >>> round(tests.p, 3), round(tests.low, 2), round(tests.high, 2)
-    (0.125, -9.0, 1.0)
+    >>> tests = evaluate_splits(splits, 2.5, 0.5, ((0.0, 0.95), (0.0, 1.05)), 0.95)
+    >>> round(tests.p, 3), [round(limit, 2) for limit in tests.limits]
+    (0.125, [-10.46, 1.19])
     """
     tail = least_tail(confidence)
     group_mean = float((splits.group_total[1] / splits.group_total[0])[0]) + splits.centre
@@ -349,20 +347,23 @@ def test_splits(
         start = math.log(group_mean / reference_mean)
         logarithm = _find_end(
             lambda log_scale: (0.0, math.exp(min(max(log_scale, -FARTHEST), FARTHEST))),
-            *(start, ratio_error, sign, splits, tail),
+            start,
+            ratio_error,
+            sign,
+            splits,
+            tail,
         )
-        return math.exp(logarithm) if abs(logarithm) < FARTHEST else math.inf if sign > 0 else 0.0
+        return math.exp(logarithm)
 
-    ratio_limits = (math.nan, math.nan)
+    ratio_limits = _UNKNOWN
     if group_mean > 0 and reference_mean > 0 and ratio_error > 0:
         ratio_limits = (scale_limit(-1), scale_limit(1))
     return SplitTests(
         two_sided_p(splits),
-        shift_limit(-1),
-        shift_limit(1),
-        *ratio_limits,
-        *tail_shares(splits, *edges[0]),
-        *tail_shares(splits, *edges[1]),
+        (shift_limit(-1), shift_limit(1)),
+        ratio_limits,
+        tail_shares(splits, *edges[0]),
+        tail_shares(splits, *edges[1]),
     )
 
 

@@ -49,7 +49,7 @@ from fairbench_cli.measures.quantiles import (
     table_quantiles,
 )
 from fairbench_cli.measures.regression import Line, fit_line
-from fairbench_cli.measures.splits import NO_SPLITS, draw_enough, needs_splits, test_splits
+from fairbench_cli.measures.splits import NO_SPLITS, draw_enough, evaluate_splits, needs_splits
 from fairbench_cli.measures.value_ranks import (
     PlacementSums,
     RankComparison,
@@ -75,6 +75,7 @@ SKILL = "skill"
 TRUTH = "mean-truth"
 QUANTILES = {"median": 0.5, "p10": 0.1, "p90": 0.9}
 ROUNDING = 1e-9
+CHANCE_OF_DRAWS = 1.1  # times as wide, up to which limits of other splits may be
 FEWEST_OTHERS = 10  # rows of a side with another value, where one value is that of most rows
 
 
@@ -211,11 +212,9 @@ class NumbersOfGroups:
     def rows_of(self, name: str, groups: Sequence[int]) -> tuple[Floats, Floats] | None:
         """Return the values and weights of a variable in the rows of some groups; no weights where all are 1.
 
-        None where cells stand for rows of several weights, or rows come in clusters.
+        None where cells stand for rows of several weights.
         """
         cells = self.cells
-        if cells.persons:
-            return None
         if len(groups) == 1 and cells.values_by_group and name == OUTCOME:
             return cells.values_by_group[groups[0]], np.zeros(0)
         is_inside = np.isin(cells.group, groups)
@@ -429,6 +428,8 @@ class MeanEstimates:
     ----------
     comparison : MeanComparison
     judgement : MarginJudgement
+    rows_needed : array
+        About how many rows of both would decide.
     few_others : dict of int to tuple
         Groups of which most rows, together with the reference's, have one value: which, whether it is the
         group that has too few others, how many, and of how many rows.
@@ -436,6 +437,7 @@ class MeanEstimates:
 
     comparison: MeanComparison
     judgement: MarginJudgement
+    rows_needed: Floats
     few_others: dict[int, tuple[float, bool, int, int]]
 
 
@@ -462,7 +464,7 @@ def estimate_means(
     moments = numbers.moments[name]
     reference_moments = numbers.of_reference(moments)
     is_split = needs_splits(moments, reference_moments) & numbers.are_compared(config)
-    is_split &= comparison.difference.error > 0
+    is_split &= (comparison.difference.error > 0) & (not numbers.cells.persons)
     tests = [NO_SPLITS] * numbers.n_groups
     few_others: dict[int, tuple[float, bool, int, int]] = {}
     for g in np.flatnonzero(is_split).tolist():
@@ -486,14 +488,28 @@ def estimate_means(
         if margin.unit == "percent":
             factor = margin.value / 100 * float(np.sign(reference_moments.mean[g]))
             edges = ((0.0, 1 - factor), (0.0, 1 + factor))
-        tests[g] = test_splits(
+        tests[g] = evaluate_splits(
             splits, float(comparison.difference.error[g]), ratio_error, edges, config.confidence
         )
-    return MeanEstimates(*add_split_tests(comparison, judgement, tests, config.confidence), few_others)
+    widened, judgement = add_split_tests(comparison, judgement, tests, config.confidence)
+    rows_needed = estimate_rows_needed(numbers, name, margin, config.confidence)
+    if few_others or any(test is not NO_SPLITS for test in tests):
+        rows_needed *= _widening(comparison.difference, widened.difference) ** 2
+        # Those that are there already would: by how the rows fell, which more of them do not mend.
+        rows_needed = np.where(rows_needed > numbers.rows_of_both(), rows_needed, np.nan)
+    return MeanEstimates(widened, judgement, rows_needed, few_others)
+
+
+def _widening(difference: MeanInterval, widened: MeanInterval) -> Floats:
+    """Return how many times as far limits are from a difference by splits as without them."""
+    low = divide(difference.value - widened.low, difference.value - difference.low)
+    high = divide(widened.high - difference.value, difference.high - difference.value)
+    times = np.fmax(low, high)
+    return np.asarray(np.where(times > CHANCE_OF_DRAWS, times, 1.0))
 
 
 def _count_others(group: Floats, reference: Floats) -> tuple[float, bool, int, int] | None:
-    """Return what `few_others` holds of two sides; None where they have enough."""
+    """Return which side has too few other values than most rows, as in `few_others`; None: neither."""
     both = np.concatenate([group, reference])
     middle = len(both) // 2
     commonest = float(np.partition(both, middle)[middle])  # a value of more than half of the rows is there

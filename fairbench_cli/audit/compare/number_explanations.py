@@ -21,7 +21,7 @@ from fairbench_cli.measures.decomposition import Decomposition, adjusted_differe
 from fairbench_cli.measures.means import MeanInterval, add_split_limits
 from fairbench_cli.measures.moments import sum_powers
 from fairbench_cli.measures.regression import EstimateWithLimits
-from fairbench_cli.measures.splits import draw_enough, needs_splits, test_splits
+from fairbench_cli.measures.splits import draw_enough, evaluate_splits, needs_splits
 from fairbench_cli.measures.stratified_means import StratifiedMeans, stratify_means
 
 
@@ -186,9 +186,9 @@ def _add_splits(
     if weights is not None:
         side_weights = (weights[mask], weights[~mask])
     splits = draw_enough(outcome[mask], outcome[~mask], side_weights)
-    tests = test_splits(splits, float(difference.error), math.nan, ((0.0, 1.0), (0.0, 1.0)), level)
-    p, low, high = (np.asarray(limit) for limit in tests[:3])
-    return add_split_limits(difference, p, low, high, level)
+    tests = evaluate_splits(splits, float(difference.error), math.nan, ((0.0, 1.0), (0.0, 1.0)), level)
+    low, high = np.array(tests.limits)
+    return add_split_limits(difference, np.asarray(tests.p), low, high, level)
 
 
 def _to_strata(row_strata: RowStrata, stratified: StratifiedMeans) -> StratifiedNumbers:

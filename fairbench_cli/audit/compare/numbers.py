@@ -24,12 +24,10 @@ from fairbench_cli.audit.compare.number_estimates import (
     ABSOLUTE_ERROR,
     BRIER,
     EXCESS,
-    FEWEST_OTHERS,
     OUTCOME,
     RESIDUAL,
     SKILL,
     TRUTH,
-    MeanEstimates,
     NumbersOfGroups,
     QuantileEstimates,
     Shapes,
@@ -38,9 +36,14 @@ from fairbench_cli.audit.compare.number_estimates import (
     describe_quantiles,
     describe_shapes,
     estimate_means,
-    estimate_rows_needed,
     mean_by_group,
     numbers_of_groups,
+)
+from fairbench_cli.audit.compare.number_remarks import (
+    describe_cut,
+    describe_missed,
+    describe_top,
+    find_shortage,
 )
 from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
 from fairbench_cli.audit.compare.report import (
@@ -66,20 +69,15 @@ from fairbench_cli.measures.classes import MORE_MARGIN
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.margin import Margin
 from fairbench_cli.measures.means import (
-    FEW_ROWS,
     FEW_SKEWED_ROWS,
-    FEWEST_ROWS,
-    FEWEST_UNSPLIT_ROWS,
     MeanComparison,
     mean_interval,
-    row_shortage,
 )
 from fairbench_cli.measures.moments import Moments
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES, SHARE_ABOVE
 from fairbench_cli.measures.prediction_errors import explained_share, root_mean_square
 from fairbench_cli.measures.regression import EstimateWithLimits
 from fairbench_cli.measures.significance import normal_quantiles
-from fairbench_cli.measures.splits import skewness_of_both
 from fairbench_cli.measures.value_ranks import RankComparison
 
 Kind = Literal["number", "amount", "probability"]
@@ -95,7 +93,6 @@ MOST_DECIMALS = 6
 LARGEST_RANK_MARGIN = 0.5
 NO_SHORTAGE: tuple[Reason, ...] = ("",)
 AMOUNTS = 0.99  # of the values of amounts are not below 0
-CUT_SHARE = 0.01  # of rows with the largest value, above which it may be a limit
 SCALE = 100.0  # what goes no higher may be a scale of points
 
 
@@ -222,6 +219,8 @@ class VariableEstimates:
         What is to be known of the rows.
     few_skewed : frozenset of int
         The groups whose rows are few and skewed, or their reference's.
+    missed : dict of int to str
+        Of groups what may be missing by chance, which is said where the gap may be chance, too.
     """
 
     metric: str
@@ -239,6 +238,7 @@ class VariableEstimates:
     looks: tuple[NumberLook | None, ...] = ()
     remarks: tuple[str, ...] = ()
     few_skewed: frozenset[int] = frozenset()
+    missed: dict[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,7 +350,7 @@ def estimate_slice(
     if of_strata and margin.kind == "amount" and not is_ordinal:
         chances = dict(_list_chances(of_groups, judged[0], margin, config))
     if margin.kind == "amount":
-        remarks += _describe_cut(of_groups, column)
+        remarks += describe_top(of_groups, column) + describe_cut(of_groups, column)
     if numbers.rounded:
         text = f"{column}: of more than {MOST_CELLS:,} different rows values are rounded to six digits."
         remarks.append(text)
@@ -392,23 +392,10 @@ def _list_chances(
     """
     for g in np.flatnonzero(numbers.are_compared(config)).tolist():
         sides = [numbers.rows_of(OUTCOME, groups) for groups in ([g], numbers.reference_groups(g))]
-        if means.shortage[g] or numbers.cells.is_weighted or None in sides:
+        if means.shortage[g] or numbers.cells.is_weighted or numbers.cells.persons or None in sides:
             continue
         (group, _), (reference, _) = filter(None, sides)
         yield numbers.part.counts.groups[g], chance_of_gap(group, reference, margin.percent_of_pay / 100)
-
-
-def _describe_cut(numbers: NumbersOfGroups, column: str) -> list[str]:
-    """Return a remark on amounts of which many rows have the largest, as if they were cut there."""
-    value = numbers.cells.value
-    rows = numbers.cells.rows
-    n_largest = float(rows[value == value[-1]].sum())
-    share = n_largest / float(rows.sum())
-    if share <= CUT_SHARE or n_largest == 1:
-        return []
-    largest = format_amount(float(value[-1]))
-    text = f"{100 * share:.2g} % of rows have the largest {column}, {largest}: it may be cut there."
-    return [f"{text} What lies above is then in no mean and no difference."]
 
 
 def state_margin(numbers: NumbersOfGroups, config: AuditConfig) -> StatedMargin:
@@ -542,7 +529,14 @@ def estimate_mean(
     ratio = without_limits(np.full(numbers.n_groups, np.nan))
     if with_ratio:
         ratio = intervals(comparison.ratio, comparison.ratio_low, comparison.ratio_high)
-    shortage, remarks, few_skewed = _find_shortage(numbers, name, means, config)
+    shortage, remarks, few_skewed = find_shortage(
+        numbers, name, means, np.flatnonzero(numbers.are_compared(config))
+    )
+    missed: dict[int, str] = {}
+    if name == OUTCOME and tell_kind(numbers, config) == "amount":
+        for g in np.flatnonzero(numbers.are_compared(config)).tolist():
+            if difference.p[g] >= config.alpha:
+                missed[g] = describe_missed(numbers, g)
     estimates = VariableEstimates(
         metric=name,
         value=moments.mean,
@@ -555,63 +549,12 @@ def estimate_mean(
         is_within=judgement.is_within,
         is_outside=judgement.is_outside,
         shortage=shortage,
-        rows_needed=estimate_rows_needed(numbers, name, limit, config.confidence),
+        rows_needed=means.rows_needed,
         remarks=remarks,
         few_skewed=few_skewed,
+        missed=missed,
     )
     return estimates, comparison
-
-
-def _find_shortage(
-    numbers: NumbersOfGroups, name: str, means: MeanEstimates, config: AuditConfig
-) -> tuple[tuple[Reason, ...], tuple[str, ...], frozenset[int]]:
-    """Return why rows do not decide on the mean of each group, remarks on it, and who is few and skewed."""
-    moments = numbers.moments[name]
-    reference_moments = numbers.of_reference(moments)
-    fewest = FEWEST_ROWS
-    if numbers.cells.persons:
-        fewest = FEWEST_UNSPLIT_ROWS
-    skewness = np.fmax(
-        np.abs(means.comparison.difference.skewness), skewness_of_both(moments, reference_moments)
-    )
-    few = row_shortage(moments, reference_moments, skewness, fewest)
-    reasons: list[Reason] = [""] * numbers.n_groups
-    remarks: dict[str, None] = {}
-    column = name_variable(name, config)
-    for g in np.flatnonzero(numbers.are_compared(config)).tolist():
-        sides = {numbers.part.counts.groups[g]: moments[g], name_reference(numbers): reference_moments[g]}
-        one_valued = [group for group, side in sides.items() if side.variance == 0]
-        if few[g] == FEW_ROWS:
-            reasons[g] = "few"
-        elif len(one_valued) == 1:
-            (group,) = one_valued
-            reasons[g] = "one value"
-            text = (
-                f"All {int(sides[group].rows):,} rows of {group} have the {column} {sides[group].mean:,.10g}"
-            )
-            remarks[f"{text}: their mean cannot be compared."] = None
-        elif g in means.few_others:
-            reasons[g] = "few values"
-            value, is_group, n_others, n_rows = means.few_others[g]
-            group = list(sides)[not is_group]
-            text = f"{n_others:,} of {n_rows:,} rows of {group} have another {column} than {value:,.10g}"
-            remarks[f"{text}: from {FEWEST_OTHERS} on a mean is compared."] = None
-    few_skewed = frozenset(np.flatnonzero(few == FEW_SKEWED_ROWS).tolist())
-    return tuple(reasons), tuple(remarks), few_skewed
-
-
-def name_reference(numbers: NumbersOfGroups) -> str:
-    """Return the name of those that groups are compared with."""
-    if numbers.reference == REST:
-        return REST_NAME
-    return numbers.part.counts.groups[numbers.reference]
-
-
-def name_variable(name: str, config: AuditConfig) -> str:
-    """Return the name of what means are of."""
-    if name == OUTCOME:
-        return config.score or "score"
-    return "error"
 
 
 def margin_of(name: str, numbers: NumbersOfGroups, config: AuditConfig) -> Margin:
@@ -663,9 +606,17 @@ def _describe_both(
     """Return a measure of a group and its reference together, which has no margin."""
     unknown = np.full(numbers.n_groups, np.nan)
     never = np.zeros(numbers.n_groups, dtype=bool)
-    no_ratio = without_limits(unknown)
     return VariableEstimates(
-        *(metric, unknown, unknown, estimate, no_ratio, p, unknown, never, never, never),
+        metric=metric,
+        value=unknown,
+        reference_value=unknown,
+        difference=estimate,
+        ratio=without_limits(unknown),
+        p=p,
+        margin=unknown,
+        is_beyond=never,
+        is_within=never,
+        is_outside=never,
         shortage=NO_SHORTAGE * numbers.n_groups,
         rows_needed=unknown,
     )
@@ -868,11 +819,15 @@ def _judge_slice(
     reference = REST_NAME if estimates.reference == REST else groups[estimates.reference]
     is_compared = references.are_compared(part, estimates.reference, config)
     comparisons = []
+    remarks = list(estimates.remarks)
     for g in np.flatnonzero(is_compared).tolist():
         for m, variable in enumerate(estimates.judged):
-            comparisons.append(
-                _compare(variable, g, groups[g], reference, attribute, float(p_holm[g, m]), deciding, config)
+            comparison = _compare(
+                variable, g, groups[g], reference, attribute, float(p_holm[g, m]), deciding, config
             )
+            comparisons.append(comparison)
+            if comparison.reason == "chance" and variable.missed.get(g):
+                remarks.append(variable.missed[g])
         for variable in estimates.described:
             comparisons.append(
                 _compare(variable, g, groups[g], reference, attribute, math.nan, deciding, config)
@@ -896,7 +851,7 @@ def _judge_slice(
         tuple(rows),
         tuple(comparisons),
         estimates.shapes,
-        estimates.remarks,
+        tuple(remarks),
         chances=estimates.chances,
         above=config.above,
     )
@@ -928,8 +883,11 @@ def _compare(
     if not math.isnan(variable.margin[g]):
         verdict, reason = _decide(variable, g, p_holm, config)
     rows_needed = math.nan
-    if verdict == "undecided":
+    if verdict == "undecided" and reason != "one value":
         rows_needed = float(variable.rows_needed[g])
+    cautions: tuple[str, ...] = ()
+    if g in variable.few_skewed and reason != "few":
+        cautions = (FEW_SKEWED_ROWS,)
     return NumberComparison(
         *attribute.place,
         group,
@@ -948,6 +906,7 @@ def _compare(
         rows_needed=rows_needed,
         deciding=variable.metric in deciding,
         look=variable.looks[g] if variable.looks else None,
+        cautions=cautions,
     )
 
 

@@ -237,6 +237,8 @@ class NumberComparison(Pair):
     deciding : bool
     look : NumberLook or None
         Of all slices together, where these are looks at a stream: value, limits and p hold at all looks then.
+    cautions : tuple of str
+        What a reader should have in mind, whatever the verdict: "few rows, skewed".
     """
 
     metric: str
@@ -253,6 +255,7 @@ class NumberComparison(Pair):
     rows_needed: float
     deciding: bool
     look: NumberLook | None = None
+    cautions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

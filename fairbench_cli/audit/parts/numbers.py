@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 
+from fairbench_cli.audit.compare.number_remarks import describe_small
 from fairbench_cli.audit.compare.numbers import (
     NumberGroup,
     NumberSlice,
@@ -317,7 +318,9 @@ def _section(anchor: str, numbers: NumberSlice, report: Report, view: View) -> S
         comparison_table(f"{name}: compared with {numbers.reference}", numbers, view),
     )
     charts = () if view.brief else (plot_numbers(numbers, report),)
-    return Section(title, (), tables, numbers.remarks, verdict, charts, anchor=anchor)
+    small = describe_small((group.group, group.rows) for group in numbers.groups)
+    notes = numbers.remarks + tuple(filter(None, [small]))
+    return Section(title, (), tables, notes, verdict, charts, anchor=anchor)
 
 
 def verdict_of(numbers: NumberSlice, report: Report) -> Verdict:
@@ -389,7 +392,8 @@ def verdict_cell(row: NumberComparison) -> TableCell:
     if row.verdict is None:
         return TableCell("")
     text = format_verdict(row.verdict, clearly=row.shown_outside)
-    return TableCell(text, formatting.REASONS[row.reason], verdict=row.verdict)
+    remarks = filter(None, (formatting.REASONS[row.reason],) + row.cautions)
+    return TableCell(text, "; ".join(remarks), verdict=row.verdict)
 
 
 SHORT_MEASURES = ("mean", "median", "mean-residual", "mae", SHARE_ABOVE)

@@ -253,7 +253,14 @@ def _make_table(scan: Scan, names: Sequence[str]) -> bool:
     where = "weight > 0" if scan.weighted else ""  # a row of weight 0 says nothing, and is no row
     is_apart = scan.weighted and scan.tally.rows <= MOST_WEIGHTED
     sql = alike_rows(
-        *(scan, names, labels, labels), powers=powers, more_keys=more_keys, where=where, is_apart=is_apart
+        scan,
+        names,
+        labels,
+        labels,
+        powers=powers,
+        more_keys=more_keys,
+        where=where,
+        is_apart=is_apart,
     )
     scan.source.execute(f"CREATE OR REPLACE TEMP TABLE numbers AS {sql}")
     (n_cells,) = scan.source.row("SELECT count(*) FROM numbers")

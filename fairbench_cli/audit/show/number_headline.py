@@ -109,7 +109,7 @@ def describe_number(row: NumberComparison, numbers: NumberSlice) -> str:
     if since:
         clause = f"Since {since} {clause[0].lower()}{clause[1:]}"
     verdict = format_verdict(row.verdict or "undecided", clearly=row.shown_outside)
-    remarks = filter(None, (*_describe_evidence(row), _describe_limit(row, numbers)))
+    remarks = filter(None, (*_describe_evidence(row), *row.cautions, _describe_limit(row, numbers)))
     return f"{clause}: {verdict} ({'; '.join(remarks)})."
 
 
