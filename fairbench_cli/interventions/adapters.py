@@ -243,25 +243,13 @@ def adapt(
     Raises
     ------
     ValueError
-        When the class is of no known shape, a parameter or option is unknown or missing, or a class that a
+        When a parameter is unknown, the frame has no place for the group's column, or a class that a
         parameter names is not in its library.
     """
-    if not takes(thing):
-        raise ValueError(UNKNOWN)
     accepted = signature_parameters(thing)
     open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values())
     for name in () if open_ended else set(parameters) - set(accepted):
         raise ValueError(f'it has no parameter "{name}": {suggest(name, accepted)}')
-    for name, parameter in accepted.items():
-        optional = parameter.default is not parameter.empty or parameter.kind in (
-            parameter.VAR_POSITIONAL,
-            parameter.VAR_KEYWORD,
-        )
-        if not optional and name not in {*parameters, *FILLED}:
-            raise ValueError(f'it needs the parameter "{name}"')
-    for name, value in (options or {}).items():
-        if name not in options_of(thing) and value != ADAPTER_OPTIONS[name][1]:
-            raise ValueError(f"{name} has no effect on it")
     if "sensitive_feature_ids" in accepted and (options or {}).get("encoding") == "frame":
         raise ValueError("it finds the group by the position of a column, and a frame has names")
     for value in parameters.values():
