@@ -371,10 +371,9 @@ class Network:
         )
         scored = f"{self.meta.learner}, {self.meta.score_name} {self.meta.score:.1f}"
         biases = "".join(f"; {spec.build(MECHANISMS).words}" for spec in self.mechanisms)
+        nodes = "nodes"
         if self.biased is None:
             nodes = "columns"
-        else:
-            nodes = "nodes"
         return f"{len(self.net.columns)} {nodes}, {len(self.net.arcs)} arcs, {scored}{tilts}{biases}"
 
     def __repr__(self) -> str:

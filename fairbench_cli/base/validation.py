@@ -282,10 +282,9 @@ class Several:
         return items_schema
 
     def _read(self, value: Any, handler: Any) -> Any:
+        listed = [value]
         if isinstance(value, list | tuple) or not self.alone:
             listed = value
-        else:
-            listed = [value]
         if not isinstance(listed, list | tuple):
             return handler(listed)
         twice = refusal(*self._repeated_values(listed))

@@ -10,17 +10,10 @@ from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import ArgumentError, Problem
 from fairbench_cli.base.parameters import inspect_parameters, signature_parameters
+from fairbench_cli.classifiers import shapes
 from fairbench_cli.classifiers.encode import Encoding
 from fairbench_cli.classifiers.fit import Infeasible, Spec
 from fairbench_cli.classifiers.outputs import as_decisions, as_probabilities, as_scores
-from fairbench_cli.classifiers.shapes import (
-    explained,
-    no_classifier,
-    reason_without_weights,
-    refuse_class,
-    refuse_matrix,
-    refuses_weights,
-)
 from fairbench_cli.data.table import Floats, Labels
 
 Choice = Literal["one-hot", "codes", "frame"]
@@ -48,7 +41,7 @@ def fault(thing: Any) -> tuple[str, str] | None:
     """Return why a class cannot be a classifier, and what to do; None where it can, or is a function."""
     if not isinstance(thing, type) or _is_builder(thing):
         return None
-    return no_classifier(thing)
+    return shapes.no_classifier(thing)
 
 
 def make(thing: Any, parameters: Mapping[str, Any]) -> Spec:
@@ -100,7 +93,7 @@ class ForeignEstimator:
         object.__setattr__(self, "encoding", _ENCODINGS[self.choice])
         estimator = self._new(0)
         if self.choice != "frame":
-            refuse_matrix(estimator)
+            shapes.refuse_matrix(estimator)
         if hasattr(estimator, "_parameter_constraints"):
             estimator._validate_params()
 
@@ -114,8 +107,8 @@ class ForeignEstimator:
         keywords = {name: value for name, value in ours.items() if name in takes and _heeds(self.thing, name)}
         # A copy: a function may return one object again and again.
         estimator = deepcopy(self.thing(**keywords | deepcopy(self.parameters)))
-        refuse_class(estimator)
-        reason = no_classifier(estimator)
+        shapes.refuse_class(estimator)
+        reason = shapes.no_classifier(estimator)
         if reason is not None:
             raise ArgumentError(Problem(f"returned {type(estimator).__name__}, which {reason[0]}", reason[1]))
         if hasattr(estimator, "get_params"):  # with those of the steps of a pipeline
@@ -155,7 +148,7 @@ class WrappedEstimator:
         if sample_weight is not None:
             name = weight_name(self.estimator)
             refusing = unweighted(self.estimator)
-            reason = reason_without_weights(self.estimator)
+            reason = shapes.reason_without_weights(self.estimator)
             if reason or name is None or refusing is not None:
                 raise Infeasible(reason or f"{refusing} takes no sample weights")
             weights[name] = sample_weight
@@ -163,11 +156,11 @@ class WrappedEstimator:
             with threadpool_limits(1):  # of libraries that were loaded just now
                 self.estimator.fit(X, np.asarray(y, dtype=np.int64), **weights)
         except Exception as error:
-            if weights and refuses_weights(error):
+            if weights and shapes.refuses_weights(error):
                 raise Infeasible(
                     f"{type(self.estimator).__name__} takes no sample weights: {error}"
                 ) from None
-            with_columns = explained(error, X)
+            with_columns = shapes.explained(error, X)
             if with_columns is error:
                 raise
             raise with_columns from error

@@ -181,10 +181,9 @@ def _usage(error: typer.BadParameter, arguments: list[str]) -> str:
         if problem:
             return str(replace(problem, where=flag))
     message = error.format_message().rstrip(".").replace("Value error, ", "")
+    command = "fairbench"
     if error.ctx:
         command = error.ctx.command_path
-    else:
-        command = "fairbench"
     spaced = "extra argument" in message and any(bracket in message for bracket in "[]{}")
     if spaced:
         fix = "put quotes around a value with spaces, such as '[label: {flip: 0.5}]'"

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 import typer
 
-from fairbench_cli.audit.show.formats import (
-    FILES,
-    FOLDER,
-    FORMATS,
-    file_of,
-    list_kinds,
-    parse_output,
-    write_output,
-)
+from fairbench_cli.audit.show import formats
 from fairbench_cli.base.errors import format_value, suggest, user_error
 from fairbench_cli.base.files import make_folder, refuse_overwriting, write_files, write_text
 from fairbench_cli.base.safe_text import format_path
@@ -176,7 +168,7 @@ def audit(
         ),
     ] = None,
     format_: Annotated[
-        str, _output("--format", "-f", help=f"What to print: console, {', '.join(FORMATS)}.")
+        str, _output("--format", "-f", help=f"What to print: console, {', '.join(formats.FORMATS)}.")
     ] = "console",
     everything: Annotated[bool, _output("--all", help="Print all comparisons, tables and notes.")] = False,
     to_db: Annotated[str | None, _output(help="Write into a database: sqlite:///audits.db")] = None,
@@ -206,8 +198,8 @@ def audit(
     from fairbench_cli.cli.activity import Activity
     from fairbench_cli.cli.run_command import stoppable
 
-    if format_ not in ("console", *FORMATS):
-        fix = suggest(format_, ["console", *FORMATS])
+    if format_ not in ("console", *formats.FORMATS):
+        fix = suggest(format_, ["console", *formats.FORMATS])
         raise user_error(f"no format is called {format_value(format_)}", fix, "--format")
     keys = _read_keys(ctx.obj, set_ or ())
     preds, cell, repeat_of_cell = _split_cell(preds)
@@ -227,7 +219,7 @@ def audit(
     inputs = [preds, config, settings.against, settings.baseline]
     outputs = output or []
     if outputs:
-        _check_outputs(outputs, list_kinds())
+        _check_outputs(outputs, formats.list_kinds())
     _keep_inputs(inputs, outputs, to_db, settings.preset)
     is_finished = is_audit(preds)
     if is_finished and (keys or config or only or repeat is not None):
@@ -300,8 +292,8 @@ def power(
     files = files_of(plan_found)
     for text in outputs:
         path = Path(text)
-        kind = parse_output(text, ENDINGS)
-        if kind == FOLDER:
+        kind = formats.parse_output(text, ENDINGS)
+        if kind == formats.FOLDER:
             refuse_overwriting(inputs, [path / name for name in files], "--output")
             write_files(path, files)
             talk(f"{format_path(path)}/: {', '.join(files)}")
@@ -368,7 +360,7 @@ def _split_cell(preds: str) -> tuple[str, list[str], int | None]:
 def _check_outputs(outputs: Sequence[str], kinds: Mapping[str, str]) -> None:
     """Refuse an output of no known format, and one that is named twice."""
     for output in outputs:
-        parse_output(output, kinds)
+        formats.parse_output(output, kinds)
     paths = [Path(output) for output in outputs]
     for path in paths:
         if paths.count(path) > 1:
@@ -389,7 +381,7 @@ def _keep_inputs(
     read = [str(path).removeprefix("sqlite:///") for path in inputs if path is not None]
     for output in outputs:
         written = [Path(output)]
-        if parse_output(output, list_kinds()) == FOLDER:
+        if formats.parse_output(output, formats.list_kinds()) == formats.FOLDER:
             written = [Path(output) / name for name in _names_in_folder(preset)]
         refuse_overwriting(read, written, "--output")
     if to_db is not None:
@@ -405,14 +397,14 @@ def _names_in_folder(preset: str | None) -> Sequence[str]:
         return FILES_OF_AEQUITAS
     from fairbench_cli.audit.show.tables import optional_tables
 
-    return sorted(set(FILES) | {file_of(name) for name in optional_tables()})
+    return sorted(set(formats.FILES) | {formats.file_of(name) for name in optional_tables()})
 
 
 def _write(report: "Report", outputs: Sequence[str], to_db: str | None) -> None:
     """Write what was asked for: folders, files, database tables; name it on standard error."""
     for output in outputs:
-        names = write_output(report, output)
-        if parse_output(output, list_kinds()) == FOLDER:
+        names = formats.write_output(report, output)
+        if formats.parse_output(output, formats.list_kinds()) == formats.FOLDER:
             talk(f"{Path(output)}/: {', '.join(names)}")
         else:
             talk(f"{Path(output)}: written")

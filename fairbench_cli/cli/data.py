@@ -40,17 +40,15 @@ def list_cards(data_dir: DataDir = None) -> None:
             locate_files(card, folders)
             state = "here"
         except UserError:
+            state = "not here"
             if all(find_file(file, folders) for file in card.files):
                 state = "wrong file"
-            else:
-                state = "not here"
         people = ""
         if card.expected:
             people = f"{card.expected.rows:,}"
+        network = "no"
         if has_network(card):
             network = "yes"
-        else:
-            network = "no"
         protected = ", ".join(attribute for attribute, role in card.protected.items() if role.of is None)
         rows.append([name, card.title, protected, state, network, people])
     print_rows(["name", "title", "protected", "files", "network", "rows"], rows, n_right=1)
@@ -85,10 +83,9 @@ def show(
 
     kind = format_ or ("console" if output is None else ENDINGS.get(output.suffix.lower(), ""))
     if output is not None and kind in ("", "console"):
+        problem = "the console is no file"
         if not kind:
             problem = f"no format is known for {format_value(str(output))}"
-        else:
-            problem = "the console is no file"
         raise user_error(problem, f"end its name in {', '.join(ENDINGS)}, or give --format", "--output")
     choices = ("console", *FORMATS, "croissant")
     if kind not in choices:
@@ -149,10 +146,9 @@ def verify(
             say(f"{name}: {listed}: not here, {how}")
         located = locate_files(card, folders, files)
         for file, path in zip(files, located.paths, strict=True):
+            checked = "no sha256 on the card"
             if file.sha256:
                 checked = "sha256 as on the card"
-            else:
-                checked = "no sha256 on the card"
             say(f"{name}: {path}: {checked}")
 
     _for_each(names or known_cards(), verify_one)
@@ -250,10 +246,9 @@ def check(
         print_rows(["column", "missing become", "cells", "of rows"], rows, n_right=2, title="missing values")
         lost = checked.rows_before - checked.rows
         label = card.label
+        why = "unknown outcomes"
         if card.missing_rows == "drop" or not label.unknown:
             why = "missing values"
-        else:
-            why = "unknown outcomes"
         share = format_percent(lost / checked.rows_before)
         say(f"Rows left out for {why}: {lost:,} of {checked.rows_before:,} ({share}).")
     number = len(checked.warnings)

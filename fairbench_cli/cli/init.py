@@ -298,10 +298,9 @@ def _say_layout(data: Path, table: "RawCells", *, with_values: bool) -> None:
     kind = {"csv": cut, "arff": "ARFF", "parquet": "Parquet"}[layout.format]
     header_note = ""
     if not layout.header:
+        how = "named by --columns"
         if "column1" in cells:
             how = "name the columns with --columns a,b,c"
-        else:
-            how = "named by --columns"
         header_note = f"; no header: {how}"
     talk(f"{data}: {len(cells):,} rows, {cells.shape[1]} columns, {kind}{header_note}")
     if with_values:

@@ -256,10 +256,9 @@ def _listed_in_packages(entries: "Registry") -> list[ListedName]:
     for name, point in in_packages.items():  # nothing of theirs is run
         if name in entries:  # ours is meant
             continue
+        package = "an installed package"
         if point.dist:
             package = f"{point.dist.name} {point.dist.version}"
-        else:
-            package = "an installed package"
         listed.append(ListedName(name, f"{point.value}, of {package}"))
     return listed
 

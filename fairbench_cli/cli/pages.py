@@ -95,10 +95,9 @@ def described(thing: Any) -> dict[str, str]:
             kind = "any value"
         usual = f"default {word(parameter.default)}"
         if parameter.default is parameter.empty:  # the strength of a mechanism may be left to β
+            usual = "must be given"
             if key == getattr(thing, "strength", None):
                 usual = "default each β"
-            else:
-                usual = "must be given"
         descriptions[key] = f"{kind}; {usual}"
     return descriptions
 

@@ -553,10 +553,9 @@ def _spell_out(document: YamlDocument) -> YamlDocument:
 
 def _check_contradictions(card: Card) -> Iterator[Conflict]:
     """Yield what a card says in one place and makes impossible, or pointless, in another."""
+    kind = "a Parquet file"
     if card.format == "arff":
         kind = "an ARFF file"
-    else:
-        kind = "a Parquet file"
     of_text = {"header", "separator", "comment", "encoding"} & card.model_fields_set
     if card.format == "arff":
         of_text.discard("encoding")
@@ -622,10 +621,9 @@ def _check_joint_attributes(card: Card) -> Iterator[Conflict]:
     for name, protected in card.protected.items():
         for i, part_name in enumerate(protected.of or ()):
             if part_name not in single:
+                joint = "no protected attribute"
                 if part_name in card.protected:
                     joint = "a joint attribute itself"
-                else:
-                    joint = "no protected attribute"
                 fix = suggest(part_name, single)
                 yield ("protected", name, "of", i), f'"{part_name}" is {joint} of the card', fix
         if protected.of and name in card.columns:

@@ -378,10 +378,9 @@ def _edge_labels(inner: Floats, *, whole: bool, closed_left: bool) -> list[str] 
     else:
         pairs = (f"{format_edge(a)}, {format_edge(b)}" for a, b in pairwise(inner))
         between = [f"[{pair})" if closed_left else f"({pair}]" for pair in pairs]
+    ends = (f"<={first_edge}", f">{last_edge}")
     if closed_left:
         ends = (f"<{first_edge}", f">={last_edge}")
-    else:
-        ends = (f"<={first_edge}", f">{last_edge}")
     if between is None:
         return None
     return [ends[0], *between, ends[1]]

@@ -146,10 +146,9 @@ def _lines(text: str, separator: str = "") -> Iterator[str]:
 
 def _row_fix(lines: list[str], names: list[str]) -> str:
     """Return the fix for a row of another length; where a semicolon, say, cuts all, it names that."""
+    fitting = " "
     if len(names) == 1:
         fitting = guess_separator([line for line in lines if line.strip()])
-    else:
-        fitting = " "
     if fitting in names[0] and fitting != " ":
         return f"write separator: {format_value(fitting)}"
     return _EVERY_ROW

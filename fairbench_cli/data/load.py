@@ -756,14 +756,12 @@ def _refuse_gaps(card: Card, cells: Cells) -> "pd.Series[bool]":
     if not homeless.any():
         return gap
     cell = str(cells[homeless].iloc[0])
+    kind = "numbers"
     if column.kind == "integer":
         kind = "whole numbers"
-    else:
-        kind = "numbers"
+    ways = "if_missing: median"
     if column.is_cut:
         ways = "if_missing: level (or median)"
-    else:
-        ways = "if_missing: median"
     fix = f"give column {name} {ways}, or leave its rows out with missing_rows: drop"
     if cell not in card.missing:
         fix = f"write missing: {format_value([*card.missing, cell])} in the card, and {fix}"

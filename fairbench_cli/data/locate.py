@@ -124,10 +124,9 @@ def has_network(card: Card) -> bool:
 
 def _describe_wrong_file(card: Card, file: DataFile, path: Path, digest: str) -> Problem:
     again = f"delete it and run `fairbench data fetch {card.reference}`"
+    fix = "correct the sha256 on the card"
     if file.url:
         fix = again
-    else:
-        fix = "correct the sha256 on the card"
     problem = f"not the file that card {card.name} describes: sha256 {digest}, expected {file.sha256}"
     return Problem(problem, f"{fix}, or name another --data-dir", str(path))
 
@@ -186,10 +185,9 @@ def _fetch_one(card: Card, file: DataFile, folder: Path, say: Callable[[str], No
         kept_note = ""
         if partial_file.is_file():
             kept_note = f"; {partial_file.stat().st_size:,} bytes are kept"
+        again = "try again"
         if _describe_failure(error) == NO_CONNECTION:
             again = "try again when there is a network"
-        else:
-            again = "try again"
         return Problem(
             f"cannot download {file.url}: {_describe_failure(error)}{kept_note}", f"{again}, or {otherwise}"
         )

@@ -343,10 +343,9 @@ def _find_layout(
     text_height = TEXT
     if any(_room_for_name(group) < min(SHORTEST_NAME, len(group.label)) for group in groups):
         text_height += TEXT - 2
+    drops = (5.5, 14.5, 24.0)
     if len(groups) <= FEW_GROUPS:
         drops = (BOX, 18.0, 32.0)
-    else:
-        drops = (5.5, 14.5, 24.0)
     box_drop, mean_drop, foot = drops
     return GroupLayout(
         axis,

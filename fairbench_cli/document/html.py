@@ -147,10 +147,9 @@ def write_pdf(document: Document, path: Path) -> None:
             warnings.filterwarnings("ignore", "HarfBuzz", DeprecationWarning)
             weasyprint = import_module("weasyprint")  # it has no types
     except (ModuleNotFoundError, OSError) as error:
+        missing = "the library Pango"
         if isinstance(error, ModuleNotFoundError):
             missing = "WeasyPrint"
-        else:
-            missing = "the library Pango"
         raise user_error(
             f"a PDF needs {missing}, which is not installed",
             "pip install 'fairbench-cli[pdf]'; on Debian also: apt install libpango-1.0-0 libpangoft2-1.0-0",

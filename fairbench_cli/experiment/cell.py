@@ -294,10 +294,9 @@ def tune(
     else:
         fit_to, choose_on = divide_rows(train, tuning.fraction)
     if not (len(fit_to) and len(choose_on)):
+        purpose = "to choose on"
         if len(choose_on):
             purpose = "to fit to"
-        else:
-            purpose = "to choose on"
         raise Infeasible(f"{tuning}: of {len(train)} training rows none are left {purpose}")
     representation = cell.technique.representation
     seen = represent(fit_to, representation, population.favoured)

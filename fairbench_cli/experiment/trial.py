@@ -23,15 +23,8 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
+from fairbench_cli.base import plugins
 from fairbench_cli.base.errors import Problem, UserError
-from fairbench_cli.base.plugins import (
-    entry_points_by_name,
-    find_code,
-    how_to_get,
-    is_plugin,
-    spot_in,
-    suggest_name,
-)
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.base.safe_text import printable
 from fairbench_cli.base.validation import to_findings
@@ -181,11 +174,11 @@ class Trial:
     def _with_line(self, title: str, error: BaseException) -> str:
         """Say what was raised, and where: the last line of its own file if it has one; and how to mend it."""
         path = None if self.spec.origin is None else self.spec.origin.path
-        spot = spot_in(error, path)
+        spot = plugins.spot_in(error, path)
         where = f" ({Path(spot).name})" if spot else ""
         problem = f"It raises {type(error).__name__}: {error}{where}."
         if isinstance(error, ModuleNotFoundError) and error.name:
-            return f"{problem} To mend it: {how_to_get(error.name, path.parent if path else '')}."
+            return f"{problem} To mend it: {plugins.how_to_get(error.name, path.parent if path else '')}."
         if "read-only" in str(error):
             return f"{problem} The rows are shared with other techniques: change a copy, train.y.copy()."
         if isinstance(error, SystemExit):
@@ -483,13 +476,13 @@ def find_components(entry: Any) -> list[Trial]:
         raise UserError(Problem(problem, "write NAME, or 'NAME: {parameter: value}' in quotes"))
     suggestions: list[str] = []
     for kind in (INTERVENTIONS, CLASSIFIERS):
-        if name in kind or name in entry_points_by_name(kind.group):
+        if name in kind or name in plugins.entry_points_by_name(kind.group):
             return _trials(kind, entry)
-        suggestions += list(kind) + list(entry_points_by_name(kind.group))
-    if not is_plugin(name) and not name.endswith(".py"):
+        suggestions += list(kind) + list(plugins.entry_points_by_name(kind.group))
+    if not plugins.is_plugin(name) and not name.endswith(".py"):
         problem = f'no technique or classifier is called "{name}"'
-        raise UserError(Problem(problem, suggest_name(name, suggestions)))
-    origin = find_code(name, "", Path())
+        raise UserError(Problem(problem, plugins.suggest_name(name, suggestions)))
+    origin = plugins.find_code(name, "", Path())
     thing = None
     if origin is not None:
         thing = origin.load()

@@ -100,10 +100,9 @@ def minimise_limited(limited: Limited, start: Solution) -> Solution:
             lowest = residual
         stuck = since >= PATIENCE and lowest <= ENOUGH  # all that rounding allows
         if residual <= TOLERANCE or stuck or steps == MOST_STEPS or not np.isfinite(residual):
+            trouble = "the optimum was not reached"
             if lowest <= ENOUGH:
                 trouble = ""
-            else:
-                trouble = "the optimum was not reached"
             return Solution(best.w, lowest, start.steps + steps, trouble)
         point = _moved(limited, point, missed, gap)
         steps += 1

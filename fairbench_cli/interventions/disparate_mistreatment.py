@@ -267,10 +267,9 @@ def active_set_step(
         towards = kinked & (side * change < -1e-10 * float(np.linalg.norm(e)) * reach)
         with np.errstate(divide="ignore", invalid="ignore"):
             until = np.where(towards, np.maximum(d * side, 0.0) / np.abs(change), np.inf)
+        i = -1
         if len(until):
             i = int(np.argmin(until))
-        else:
-            i = -1
         slide = rows @ e
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.where(active | (slide == 0), np.inf, (threshold - np.sign(slide) * f) / np.abs(slide))
@@ -348,10 +347,9 @@ def direct(problem: Mistreatment, start: Floats, threshold: float) -> Solution:
         w, extra_steps = polish(problem, flat, threshold, FAR)
         residual = kkt(problem, w, threshold)
         polish_steps = polish_steps + extra_steps
+    trouble = "no local minimum was reached"
     if residual <= OPTIMAL:
         trouble = ""
-    else:
-        trouble = "no local minimum was reached"
     return Solution(w, residual, steps, trouble, polishing=polish_steps)
 
 

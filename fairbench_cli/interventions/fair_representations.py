@@ -142,10 +142,9 @@ class PrototypeObjective:
             per_y = 1.0
         else:
             per_y = 1 / sum(totals)
+        per_z = 1.0
         if self.reduction == "aif360":
             per_z = 1 / k
-        else:
-            per_z = 1.0
         per_x = [1 / (total * width) if self.reduction == "aif360" else per_y for total in totals]
         near = [nearness(rows, prototypes, s, self.distance) for s, rows in enumerate(self.groups)]
 

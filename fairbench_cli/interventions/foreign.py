@@ -19,14 +19,7 @@ from fairbench_cli.classifiers.encode import Encoder, Encoding, fit_encoder
 from fairbench_cli.classifiers.fit import Classifier, Model
 from fairbench_cli.classifiers.outputs import as_decisions
 from fairbench_cli.data.table import Floats, Labels, Sample
-from fairbench_cli.interventions.cells import (
-    Groups,
-    divide_rows,
-    empty_cells,
-    expected,
-    groups_of,
-    weight_sums,
-)
+from fairbench_cli.interventions import cells
 from fairbench_cli.interventions.fitted import Fitted, Infeasible, Predictor, drawn, settled
 
 if TYPE_CHECKING:
@@ -52,7 +45,7 @@ class LibraryRows:
     """
 
     encoder: Encoder
-    groups: Groups
+    groups: cells.Groups
     trained_groups: frozenset[int]
 
     def matrix(self, sample: Sample) -> Any:
@@ -67,19 +60,19 @@ class LibraryRows:
 
     def group(self, sample: Sample) -> NDArray[np.str_]:
         """Return the name of each row's group, shape (rows,)."""
-        codes, names = groups_of(sample, self.groups)
+        codes, names = cells.groups_of(sample, self.groups)
         return np.asarray(np.array(names)[codes])
 
     def indicators(self, sample: Sample) -> Floats:
         """Return the groups as 0/1 columns: one for a pair, else one per level; shape (rows, columns)."""
-        codes, names = groups_of(sample, self.groups)
+        codes, names = cells.groups_of(sample, self.groups)
         if self.groups == "levels":
             return np.eye(len(names))[codes]
         return codes[:, np.newaxis].astype(np.float64)
 
     def require_known(self, sample: Sample) -> None:
         """Raise `Infeasible` if there are rows of a group that had none in training."""
-        codes, names = groups_of(sample, self.groups)
+        codes, names = cells.groups_of(sample, self.groups)
         new = sorted(set(np.unique(codes).tolist()) - self.trained_groups)
         if new:
             listed = ", ".join(names[g] for g in new)
@@ -87,7 +80,7 @@ class LibraryRows:
 
     def require_both_labels(self, validation: Sample) -> None:
         """Raise `Infeasible` unless every group with training rows has validation rows with either label."""
-        codes, names = groups_of(validation, self.groups)
+        codes, names = cells.groups_of(validation, self.groups)
         one_label = [
             names[g] for g in sorted(self.trained_groups) if len(np.unique(validation.y[codes == g])) < 2
         ]
@@ -234,7 +227,7 @@ class Job:
     thing: Callable[..., Any]
     parameters: Mapping[str, Any]
     encoding: Asked
-    groups: Groups
+    groups: cells.Groups
     validation: float
     train: Sample
     classifier: Classifier
@@ -258,7 +251,7 @@ class Job:
         if include_protected is None:
             include_protected = self.classifier.include_protected
         encoder = fit_encoder(self.train, encoding, include_protected=include_protected)
-        codes, _ = groups_of(self.train, self.groups)
+        codes, _ = cells.groups_of(self.train, self.groups)
         return LibraryRows(encoder, self.groups, frozenset(np.unique(codes).tolist()))
 
     def construct(self, rows: LibraryRows, **keywords: Any) -> Any:
@@ -448,11 +441,11 @@ def fit_sensitive(job: Job) -> Fitted:
     thing = job.construct(rows, prefit=True, predict_method="predict_proba")
     weights_for(thing.fit, train.weights)
     if getattr(thing, "prefit", False):
-        fit_rows, train = divide_rows(train, job.validation)
+        fit_rows, train = cells.divide_rows(train, job.validation)
         rows.require_both_labels(train)
         with seeded(job.seed):
             thing.estimator.fit(rows.matrix(fit_rows), fit_rows.y.astype(np.int64))
-    train = train.take(each_group_first(groups_of(train, job.groups)[0]))
+    train = train.take(each_group_first(cells.groups_of(train, job.groups)[0]))
     keywords = weights_for(thing.fit, train.weights) | {"sensitive_features": rows.group(train)}
     with seeded(job.seed):
         thing.fit(rows.matrix(train), train.y.astype(np.int64), **keywords)
@@ -533,15 +526,15 @@ def _weighted(job: Job, thing: Any, rows: LibraryRows) -> Fitted:
     weights = np.asarray(weights, dtype=np.float64)
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise ValueError("it gives weights that are negative or not finite")
-    before = weight_sums(train)
-    empty = empty_cells(before, expected(before))
+    before = cells.weight_sums(train)
+    empty = cells.empty_cells(before, cells.expected(before))
     return fitted(job.classifier.fit(replace(train, weights=weights)), thing, empty)
 
 
 def _post(job: Job, thing: Any, rows: LibraryRows) -> Fitted:
     """Fit the classifier to some of the training rows, and the object to its probabilities of the others."""
     weights_for(thing.fit, job.train.weights)
-    fit_rows, validation = divide_rows(job.train, job.validation)
+    fit_rows, validation = cells.divide_rows(job.train, job.validation)
     rows.require_both_labels(validation)
     classifier = job.classifier.fit(fit_rows)
     model = ForeignModel(thing, rows, job.seed, indexed=True, classifier=classifier, needs_group=True)

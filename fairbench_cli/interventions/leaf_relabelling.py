@@ -152,10 +152,9 @@ def _best_split(
         if criterion == "IGC/IGS":
             allowed &= information_gains(branches)[0] >= LEAST_OF_RATIO
         value = np.where(allowed & (value > LEAST), value, 0.0)
+        best_index = -1
         if len(value):
             best_index = int(value.argmax())
-        else:
-            best_index = -1
         if best_index >= 0 and value[best_index] > best.value + LEAST:
             cut = int(cuts[best_index])
             threshold = np.nan

@@ -82,10 +82,9 @@ class Massaging:
         cells.require_no_weights(train)
         massaged, m = massage(train, self.ranker, rng)
         facts = {"M": m, **discriminations(train, massaged)}
+        little = "no"
         if facts["discrimination_before"] > 0:
             little = "too little"
-        else:
-            little = "no"
         noop = ""
         if not m:
             noop = f"{little} discrimination against the deprived group"

@@ -117,10 +117,9 @@ def shift(
         is_deprived = _find_levels(source, deprived)
         is_favoured = _find_levels(source, favoured)
         if not is_deprived.any() or (tilt_favoured and not is_favoured.any()):
+            group = "deprived"
             if is_deprived.any():
                 group = "favoured"
-            else:
-                group = "deprived"
             raise user_error(f'no level of "{name}" is named as {group}', f"name at least one {group} level")
         if np.any(is_deprived & is_favoured):
             raise user_error(f'a level of "{name}" is both deprived and favoured', "name it once")

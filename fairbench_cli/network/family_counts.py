@@ -133,10 +133,9 @@ def make_local_score(table: Table, score: ScoreName = "bic", iss: float = 1.0) -
         raise user_error(f"iss is {iss}, not a positive number", "give an imaginary sample size above 0")
     columns = [np.ascontiguousarray(codes, np.int64) for codes in table.codes.T]
     levels = table.level_counts
+    penalty = 1.0
     if score == "bic":
         penalty = log(len(table)) / 2
-    else:
-        penalty = 1.0
 
     @cache
     def local(node: int, parents: tuple[int, ...]) -> float:

@@ -168,10 +168,9 @@ class World:
             When next to nobody is left, or the network has a column of such a name.
         """
         network = self.network
+        node_name = "included"
         if self.included:
             node_name = f"included.{len(self.included) + 1}"
-        else:
-            node_name = "included"
         _check_free(node_name, network)
         node = Column(node_name, (NO, YES))
         parents = tuple(network.index(name) for name in conditions)
@@ -180,10 +179,9 @@ class World:
         narrower = replace(self, network=network_after, included=self.included + (node_name,))
         share = narrower.share_included
         if share < FEWEST_INCLUDED:
+            problem = "nobody is included in the record"
             if share:
                 problem = f"{share:.2g} of all people are included"
-            else:
-                problem = "nobody is included in the record"
             raise user_error(problem, WEAKER)
         return narrower
 

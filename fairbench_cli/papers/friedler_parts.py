@@ -1,15 +1,6 @@
 """What Friedler et al. (2019) look at, as parts of the report of any run whose config asks for it."""
 
-from fairbench_cli.papers.friedler_analyses import (
-    clusters_frame,
-    combined_table,
-    correlations_frame,
-    metric_pairs_frame,
-    overview_table,
-    pairs_frame,
-    representations_frame,
-    stability_frame,
-)
+from fairbench_cli.papers import friedler_analyses
 from fairbench_cli.report.parts.part import RunPart
 
 PARTS = (
@@ -17,38 +8,38 @@ PARTS = (
         "correlations",
         applies=lambda plan: "correlations" in plan.config.figures,
         frames={
-            "correlations": correlations_frame,
-            "correlation_pairs": pairs_frame,
-            "correlation_clusters": clusters_frame,
+            "correlations": friedler_analyses.correlations_frame,
+            "correlation_pairs": friedler_analyses.pairs_frame,
+            "correlation_clusters": friedler_analyses.clusters_frame,
         },
         figures={"correlations": "papers.friedler_figures:draw_correlations"},
     ),
     RunPart(
         "metric-pairs",
         applies=lambda plan: "metric-pairs" in plan.config.figures,
-        frames={"metric_pairs": metric_pairs_frame},
+        frames={"metric_pairs": friedler_analyses.metric_pairs_frame},
         figures={"metric-pairs": "papers.friedler_figures:draw_metric_pairs"},
     ),
     RunPart(
         "stability",
         applies=lambda plan: "stability" in plan.config.figures,
-        frames={"stability": stability_frame},
+        frames={"stability": friedler_analyses.stability_frame},
         figures={"stability": "papers.friedler_figures:draw_stability"},
     ),
     RunPart(
         "representations",
         applies=lambda plan: "representations" in plan.config.figures,
-        frames={"representations": representations_frame},
+        frames={"representations": friedler_analyses.representations_frame},
         figures={"representations": "papers.friedler_figures:draw_representations"},
     ),
     RunPart(
         "combined-attributes",
-        tables={"combined-attributes": combined_table},
+        tables={"combined-attributes": friedler_analyses.combined_table},
         figures={"combined-attributes": "papers.friedler_figures:draw_combined"},
     ),
     RunPart(
         "overview",
-        tables={"overview": overview_table},
+        tables={"overview": friedler_analyses.overview_table},
         figures={"overview": "papers.friedler_figures:draw_overview"},
     ),
 )

@@ -25,17 +25,9 @@ from fairbench_cli.experiment.journal.folder import read_manifest, read_results
 from fairbench_cli.experiment.journal.journal import RETRIED, Damage, Reading
 from fairbench_cli.experiment.plan import RunPlan, facts_of, select
 from fairbench_cli.experiment.versions import Versions
-from fairbench_cli.report.ledger import cell_labels
+from fairbench_cli.report.ledger import cell_labels, journal_arrays
 from fairbench_cli.report.ledger.controls import controls_frame
 from fairbench_cli.report.ledger.inference import RowDesign, row_design
-from fairbench_cli.report.ledger.journal_arrays import (
-    CellKey,
-    DatasetRepeats,
-    cell_key,
-    collect_cells,
-    has_repeats,
-    mean_and_interval,
-)
 from fairbench_cli.report.ledger.paired_differences import (
     IDENTICAL,
     NO_DIFFERENCE,
@@ -70,9 +62,9 @@ class _Run:
     reading: Reading
 
     @cached_property
-    def cells(self) -> dict[CellKey, dict[str, Any]]:
+    def cells(self) -> dict[journal_arrays.CellKey, dict[str, Any]]:
         """The cells of its plan, by their values of `CELL_COLUMNS`."""
-        return {cell_key(cell): cell for cell in self.plan.cells}
+        return {journal_arrays.cell_key(cell): cell for cell in self.plan.cells}
 
 
 Runs = tuple[_Run, _Run]
@@ -188,7 +180,7 @@ def _common_metrics(runs: Runs) -> list[str]:
     return metrics
 
 
-def _common_keys(runs: Runs, filters: tuple[str, ...]) -> list[CellKey]:
+def _common_keys(runs: Runs, filters: tuple[str, ...]) -> list[journal_arrays.CellKey]:
     """Return the keys of the cells that both runs have and that pass the filters, in the first run's order.
 
     Raises
@@ -208,8 +200,8 @@ def _common_keys(runs: Runs, filters: tuple[str, ...]) -> list[CellKey]:
 
 
 def _collect_datasets(
-    runs: Runs, keys: Sequence[CellKey]
-) -> tuple[dict[tuple[str, str], DatasetRepeats], list[str]]:
+    runs: Runs, keys: Sequence[journal_arrays.CellKey]
+) -> tuple[dict[tuple[str, str], journal_arrays.DatasetRepeats], list[str]]:
     """Return the repeats of cells by data set and attribute, and sentences on those that are not compared.
 
     Of each, the cells of the first run come first, then the same ones of the second.
@@ -220,9 +212,9 @@ def _collect_datasets(
         When there is no repeat to be compared.
     """
     first_run, second_run = runs
-    keys_by_source: dict[tuple[str, str], list[CellKey]] = {}
+    keys_by_source: dict[tuple[str, str], list[journal_arrays.CellKey]] = {}
     for key in keys:
-        if all(has_repeats(run.plan, run.reading.records, run.cells[key]) for run in runs):
+        if all(journal_arrays.has_repeats(run.plan, run.reading.records, run.cells[key]) for run in runs):
             keys_by_source.setdefault(key[:2], []).append(key)
     datasets = {}
     refusals = []
@@ -233,7 +225,7 @@ def _collect_datasets(
         halves = []
         for run in runs:
             halves.append((run.plan, run.reading.records, [run.cells[key] for key in source_keys]))
-        datasets[source] = collect_cells(halves, _design(source, runs))
+        datasets[source] = journal_arrays.collect_cells(halves, _design(source, runs))
     if not datasets:
         problem = f"no repeat of a cell of {first_run.folder} can be compared with one of {second_run.folder}"
         raise user_error(problem, "compare runs that have run the same cells, with the same groups")
@@ -307,7 +299,7 @@ def _differences(results: Results, runs: Runs) -> pd.DataFrame:
     pairing = PAIRED if paired else UNPAIRED
     columns: dict[str, Any] = {"pairing": np.where(is_same_cell, SAME_KEY, pairing)}
     for name, rows in (("first", first_rows), ("second", second_rows)):
-        means = mean_and_interval(results.values[rows])
+        means = journal_arrays.mean_and_interval(results.values[rows])
         columns[name] = means["mean"]
         columns[f"n_{name}"] = means["n_ok"].astype(int)
     columns["same_key"] = has_same_key

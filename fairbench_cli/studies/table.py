@@ -18,15 +18,7 @@ from fairbench_cli.audit.scan.source import FRAME
 from fairbench_cli.base.errors import Flag, UserError, format_value, user_error
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.data.number_writing import GAP_WORDS
-from fairbench_cli.studies.cell_keys import (
-    Floats,
-    Ints,
-    columns_of_few_techniques,
-    combine_codes,
-    first_rows,
-    is_numbers,
-    select_keys,
-)
+from fairbench_cli.studies import cell_keys
 from fairbench_cli.studies.column_roles import USUAL_NAMES, assign_roles, columns_of, is_repeat_name
 
 if TYPE_CHECKING:
@@ -56,7 +48,7 @@ class StudyTable:
     """
 
     keys: pd.DataFrame
-    values: Floats
+    values: cell_keys.Floats
     repeats: tuple[str, ...]
     roles: Mapping[str, str]
     notes: tuple[str, ...]
@@ -75,9 +67,9 @@ class _Values:
     `codes` are by column, shape (values,); `texts` has the text of each code, in the order of first rows.
     """
 
-    codes: dict[str, Ints]
+    codes: dict[str, cell_keys.Ints]
     texts: dict[str, list[str]]
-    values: Floats
+    values: cell_keys.Floats
     n_rows: int
 
 
@@ -135,7 +127,7 @@ def read_study(
         rows, percent_notes = read_percent(rows, [rows.column_index[name] for name in value_names])
         read = _read_values(rows, roles, value_names)
         role_columns = [role for role in ("data", "technique", "metric", "repeat") if role in read.codes]
-        extra_keys = select_keys(read.codes, read.texts, read.values, read.n_rows, role_columns)
+        extra_keys = cell_keys.select_keys(read.codes, read.texts, read.values, read.n_rows, role_columns)
         if "repeat" in roles and "repeat" not in (columns or {}):
             _refuse_second_repeat(read, roles["repeat"], extra_keys)
         keys = [role for role in role_columns if role != "repeat"] + extra_keys
@@ -144,17 +136,17 @@ def read_study(
         notes.append(f"Columns: {', '.join(f'{role} = {name}' for role, name in roles.items())}.")
         if extra_keys:
             notes.append(f"Cells are told apart by {join_names(extra_keys)} as well.")
-        if parameters := columns_of_few_techniques(read.codes, read.texts, extra_keys):
+        if parameters := cell_keys.columns_of_few_techniques(read.codes, read.texts, extra_keys):
             joined = Flag("columns", ("technique", "+".join([roles["technique"], *parameters])))
             empty = f"Empty for some techniques: {join_names(parameters)}"
             notes.append(f"{empty}; to read it as a part of the technique: {joined.spell()}.")
         if left_out:
             notes.append(f"Left out, as they tell no cells apart: {join_names(left_out)}.")
-        cell = pd.factorize(combine_codes([read.codes[name] for name in keys]))[0]
+        cell = pd.factorize(cell_keys.combine_codes([read.codes[name] for name in keys]))[0]
         repeat, labels = _number_repeats(read, cell)
         if "repeat" not in roles and len(labels) > 1:
             notes.append("No column of repeats: the rows of a cell are its repeats, in their order.")
-        first = first_rows(cell)
+        first = cell_keys.first_rows(cell)
         if len(first) * len(labels) > MOST_ENTRIES:
             problem = (
                 f"{len(labels):,} repeats of {len(first):,} cells: most cells have no value in most of them"
@@ -254,7 +246,7 @@ def _refuse_second_repeat(read: _Values, repeat_name: str, extra_keys: Sequence[
             raise user_error(problem, ("name one, ", flags[0], ", or both, ", flags[1]))
 
 
-def _number_repeats(read: _Values, cell: Ints) -> tuple[Ints, list[str]]:
+def _number_repeats(read: _Values, cell: cell_keys.Ints) -> tuple[cell_keys.Ints, list[str]]:
     """Return the repeat of each value, and the labels; without a column, rows are counted by cell."""
     if "repeat" not in read.codes:
         by_cell = np.argsort(cell, kind="stable")
@@ -264,7 +256,7 @@ def _number_repeats(read: _Values, cell: Ints) -> tuple[Ints, list[str]]:
         repeat[by_cell] = np.arange(len(cell)) - starts[cell[by_cell]]
         return repeat, [str(number + 1) for number in range(int(n_values.max()))]
     labels = read.texts["repeat"]
-    if not is_numbers(labels):
+    if not cell_keys.is_numbers(labels):
         return read.codes["repeat"], labels
     order = sorted(
         range(len(labels)), key=lambda code: np.nan_to_num(float(labels[code] or "nan"), nan=np.inf)
@@ -272,10 +264,10 @@ def _number_repeats(read: _Values, cell: Ints) -> tuple[Ints, list[str]]:
     return np.argsort(order)[read.codes["repeat"]], [labels[code] for code in order]
 
 
-def _check_doubled_rows(rows: "Source", read: _Values, left_out: Sequence[str], entry: Ints) -> int:
+def _check_doubled_rows(rows: "Source", read: _Values, left_out: Sequence[str], entry: cell_keys.Ints) -> int:
     """Count values of rows that come twice (`entry` is cell and repeat); refuse those that differ."""
     values = read.values
-    first_row_of = first_rows(entry)[entry]
+    first_row_of = cell_keys.first_rows(entry)[entry]
     differs = (values != values[first_row_of]) & ~(np.isnan(values) & np.isnan(values[first_row_of]))
     if differs.any():
         second_value = int(differs.argmax())

@@ -11,15 +11,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from fairbench_cli.audit.compare.report import Disparity, Report, WholeTable
-from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.allowed import (
-    equal_gap,
-    format_allowed,
-    format_margin,
-    gap_of,
-    has_margin,
-    is_measured_within,
-)
+from fairbench_cli.audit.parts import allowed, formatting
 from fairbench_cli.document.model import VERDICTS, Verdict
 from fairbench_cli.measures.significance import alpha_level
 
@@ -55,8 +47,8 @@ def beyond(row: Disparity) -> Beyond:
 
 def describe_side(row: Disparity) -> str:
     """Return on which side of the limits the gap is, or may be: "less than the 0.8 allowed"."""
-    if has_margin(row.margin):
-        return f"more than the {format_margin(row.margin)} allowed"
+    if allowed.has_margin(row.margin):
+        return f"more than the {allowed.format_margin(row.margin)} allowed"
     low, high = row.ratio.low, row.ratio.high
     if row.point == "fail":
         low = high = row.ratio.value
@@ -143,8 +135,8 @@ def _describe_difference(row: Disparity, report: Report) -> str:
 
 def _holds_equal_rates(row: Disparity) -> bool:
     """Return whether equal rates are within the interval that is shown, or there is none."""
-    gap = gap_of(row)
-    equal = equal_gap(row.margin)
+    gap = allowed.gap_of(row)
+    equal = allowed.equal_gap(row.margin)
     return not (gap.low > equal or gap.high < equal)
 
 
@@ -154,8 +146,8 @@ def _describe_limit(row: Disparity) -> str:
         joint = ", and"
         if row.value == row.reference_value:
             joint = ","
-        return f"{joint} within the {format_allowed(row.tau, row.margin)} allowed"
-    if row.verdict == "fail" and is_measured_within(row):
+        return f"{joint} within the {allowed.format_allowed(row.tau, row.margin)} allowed"
+    if row.verdict == "fail" and allowed.is_measured_within(row):
         return ""  # of slices in an order: what the latest of them show is said after it
     if row.verdict == "fail":
         return f", and {describe_side(row)}"

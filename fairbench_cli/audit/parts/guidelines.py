@@ -197,10 +197,9 @@ def _impact_table(
     may = comparable(group_counts, config)
     with np.errstate(invalid="ignore"):
         rates = selected / rows
+    top = -1
     if may.any():
         top = int(np.argmax(np.where(may & (rows > 0), rates, -1.0)))
-    else:
-        top = -1
     all_known = int(rows[is_known].sum())
     impact_rows = []
     for g in np.flatnonzero(is_known).tolist():
@@ -458,10 +457,9 @@ def _percent_cell(rate: float) -> TableCell:
 
 def _law_table(table: ImpactTable, title: str, view: View) -> TextTable:
     """Return the law's table."""
+    heads = ("selected", "selection rate")
     if _is_scored(table):
         heads = ("above the median", "scoring rate")
-    else:
-        heads = ("selected", "selection rate")
     columns = _rate_columns("category", "applicants", heads[0], heads[1])
     columns["impact ratio"] = lambda row: formatting.number_cell(row.ratio)
     return view.table(title, columns, table.rows)

@@ -390,10 +390,9 @@ def _farthest(entry: Metric, value: float, tested_parts: Sequence[_Tested]) -> _
         folded = np.minimum(ends, divide(1.0, ends))
     else:
         folded = np.abs(ends)
+    pick = (np.max, np.min)
     if ideal:
         pick = (np.min, np.max)
-    else:
-        pick = (np.max, np.min)
     far = pick[0](folded, axis=1)
     near = np.where(within, ideal, pick[1](folded, axis=1))
     interval = Interval(value, *sorted((float(pick[0](near)), float(pick[0](far)))))

@@ -26,15 +26,7 @@ from fairbench_cli.base.errors import (
     user_error,
 )
 from fairbench_cli.base.safe_text import format_count, format_percent, join_names
-from fairbench_cli.data.number_writing import (
-    PLAIN,
-    NumberDoubt,
-    NumberWriting,
-    find_named_value,
-    find_writing,
-    has_signs,
-    spellings_of_value,
-)
+from fairbench_cli.data import number_writing
 from fairbench_cli.data.recognise import DAY_NUMBER, are_dates, is_date
 
 WITHOUT = "without "  # how the reason begins why rows that lack something are left out
@@ -111,12 +103,12 @@ def _recode(source: Source, config: AuditConfig, *, is_baseline: bool) -> Source
         if is_baseline and name not in source.column_index:
             continue
         column = find_column(source, name, "recode")
-        spellings = map(spellings_of_value, chain.from_iterable(old_values.values()))
+        spellings = map(number_writing.spellings_of_value, chain.from_iterable(old_values.values()))
         texts = ", ".join(map(sql.quoted, chain.from_iterable(spellings)))
         counted = f"SELECT trimmed_{column} AS value, count(*) FROM predictions WHERE value IN ({texts})"
         counts = dict(source.rows(f"{counted} GROUP BY value"))
         own_values = {
-            new_value: tuple(find_named_value(value, counts) for value in listed)
+            new_value: tuple(number_writing.find_named_value(value, counts) for value in listed)
             for new_value, listed in old_values.items()
         }
         for value in chain.from_iterable(own_values.values()):
@@ -211,8 +203,8 @@ def _condition_of_value(source: Source, column: int, value: str) -> str:
     conditions = [f"coalesce(trimmed_{column} = {sql.quoted(value)}, false)"]
     if value == MISSING:
         conditions.append(f"coalesce(trimmed_{column} , '') = ''")  # as `_keep_rows` replaces it
-    writing = find_writing([value])
-    if isinstance(writing, NumberWriting):
+    writing = number_writing.find_writing([value])
+    if isinstance(writing, number_writing.NumberWriting):
         conditions.append(f"coalesce(number_{column} = {float(writing.to_plain(value))!r}, false)")
     for condition in conditions:
         if source.row(f"SELECT 1 FROM predictions WHERE {condition} LIMIT 1"):
@@ -506,10 +498,10 @@ def _read_written_numbers(source: Source, config: AuditConfig) -> Source:
         cells = source.rows(
             f"SELECT DISTINCT trimmed_{column} AS cell FROM sample WHERE cell <> '' ORDER BY 1"
         )
-        writing = find_writing((cell for (cell,) in cells), config.number_notation(name))
-        if isinstance(writing, NumberDoubt):
+        writing = number_writing.find_writing((cell for (cell,) in cells), config.number_notation(name))
+        if isinstance(writing, number_writing.NumberDoubt):
             unclear.setdefault(writing.note, []).append(name)
-        elif writing is not None and writing != PLAIN:
+        elif writing is not None and writing != number_writing.PLAIN:
             in_sql[column] = sql.with_writing(in_sql[column], writing)
             if writing.example and not writing.example.endswith("%"):
                 read.setdefault(writing.note, []).append(name)
@@ -530,7 +522,7 @@ def _columns_with_signs(source: Source, texts: Sequence[int], config: AuditConfi
             signed.update(
                 column
                 for column, cell in zip(some_columns, row, strict=True)
-                if cell and has_signs(cell.strip(sql.BLANKS))
+                if cell and number_writing.has_signs(cell.strip(sql.BLANKS))
             )
     return [column for column in texts if column in signed or source.columns[column] in config.notation]
 

@@ -6,20 +6,13 @@ from itertools import chain
 
 from fairbench_cli.audit.config import AuditConfig, Effect
 from fairbench_cli.base.errors import Flag, format_value, user_error
-from fairbench_cli.data.recognise import (
-    NO,
-    YES,
-    named_like_gains,
-    named_like_harm,
-    named_like_refusals,
-    split_words,
-)
+from fairbench_cli.data import recognise
 
 HELPING_PRESETS = ("eeoc", "ll144")
 """Rules that take being selected for what helps."""
 ABOVE, BELOW = "above the cut", "below the cut"
-ON = YES | {"1", "1.0", ABOVE}
-OFF = NO | {"0", "0.0", BELOW}
+ON = recognise.YES | {"1", "1.0", ABOVE}
+OFF = recognise.NO | {"0", "0.0", BELOW}
 LEVELS = frozenset("low medium moderate high hoch mittel niedrig haut moyen bas alto medio bajo".split())  # noqa: SIM905
 
 Selected = tuple[str, tuple[str, ...]]
@@ -99,7 +92,9 @@ def check_direction(config: AuditConfig, selected: Sequence[Selected]) -> None:
     if config.favourable or not (by_preset or config.effect == "assistive"):
         return
     for name, values in selected:
-        if not set(values) <= ON or not (named_like_refusals(name) or (by_preset and named_like_harm(name))):
+        if not set(values) <= ON or not (
+            recognise.named_like_refusals(name) or (by_preset and recognise.named_like_harm(name))
+        ):
             continue
         option = f"preset {config.preset}" if by_preset else f"decision {config.effect}"
         problem = (
@@ -119,8 +114,8 @@ def _effects_in_words(name: str, values: Sequence[str]) -> Iterator[Effect]:
     for value in values:
         text = value.casefold()
         word = name if text in ON or text in OFF else value
-        is_gain = named_like_gains(word)
-        if is_gain or named_like_refusals(word):
+        is_gain = recognise.named_like_gains(word)
+        if is_gain or recognise.named_like_refusals(word):
             yield "assistive" if is_gain != (text in OFF) else "punitive"
 
 
@@ -129,5 +124,5 @@ def _names_good_value(config: AuditConfig, selected: Sequence[Selected]) -> bool
     texts = list(chain.from_iterable(values for _, values in selected))
     if ABOVE in texts and ON.isdisjoint(map(str.casefold, config.favourable)):
         return False  # it is said of the label
-    tokens = chain.from_iterable(map(split_words, texts))
+    tokens = chain.from_iterable(map(recognise.split_words, texts))
     return bool(config.favourable and texts) and LEVELS.isdisjoint(tokens)

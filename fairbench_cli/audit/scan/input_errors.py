@@ -13,14 +13,7 @@ from fairbench_cli.base.errors import Flag, MessageText, Problem, UserError, for
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.base.spelling_variants import find_spelling_variants
 from fairbench_cli.base.stored_files import readable
-from fairbench_cli.data.number_writing import (
-    PLAIN,
-    SECOND,
-    NumberDoubt,
-    NumberWriting,
-    find_obstacle,
-    find_writing,
-)
+from fairbench_cli.data import number_writing
 from fairbench_cli.data.recognise import find_good_value, named_like_harm, tell_whole_numbers
 
 MOST_CLASSES = 20  # a column of more different numbers holds a quantity
@@ -150,7 +143,7 @@ def refuse_if(
 class OtherWritingError(UserError):
     """All rows of a column write numbers in a way that its first rows did not show."""
 
-    def __init__(self, source: Source, column: int, writing: NumberWriting) -> None:
+    def __init__(self, source: Source, column: int, writing: number_writing.NumberWriting) -> None:
         name = source.columns[column]
         flag = Flag("notation", (name, writing.notation))
         problem = f"{format_value(name)} has {format_value(writing.example)} below the first rows"
@@ -175,11 +168,11 @@ def refuse_no_numbers(source: Source, column: int, bad: str, problem: str, fix: 
         word_row = rows.row(f"SELECT trimmed_{column} FROM predictions WHERE {word} LIMIT 1")
     if word_row:
         refuse_unclear_numbers(rows, column)
-        obstacle = find_obstacle(word_row[0])
+        obstacle = number_writing.find_obstacle(word_row[0])
         if obstacle is not None:
             hindrance, advice = obstacle
             fix = advice
-            if advice == SECOND:
+            if advice == number_writing.SECOND:
                 fix = (f"{advice}: ", Flag("notation", (source.columns[column], "second")))
             bad = word
             problem = f"{{column}} has {{value}}, in {{count}}: {hindrance}"
@@ -188,15 +181,15 @@ def refuse_no_numbers(source: Source, column: int, bad: str, problem: str, fix: 
 
 def refuse_unclear_numbers(rows: Source, column: int) -> None:
     """Refuse numbers that all cells of a column, in their order, do not show how to read; see above."""
-    before = rows.in_sql[column].writing or PLAIN
+    before = rows.in_sql[column].writing or number_writing.PLAIN
     if before.is_stated:
         return
     numbered = f"SELECT row_number() OVER () AS line, trimmed_{column} AS cell FROM predictions"
     firsts = f"SELECT cell, min(line) FROM ({numbered}) WHERE cell <> '' GROUP BY cell ORDER BY 2"
     with rows.engine(ordered=True, threads=1):
         row_of = dict(rows.rows(f"{firsts} LIMIT {MOST_CELLS}"))
-    writing = find_writing(row_of)
-    if isinstance(writing, NumberDoubt):
+    writing = number_writing.find_writing(row_of)
+    if isinstance(writing, number_writing.NumberDoubt):
         name = rows.columns[column]
         flags = {way: Flag("notation", (name, way)) for way in writing.ways}
         fix: list[str | Flag] = []
@@ -210,8 +203,10 @@ def refuse_unclear_numbers(rows: Source, column: int) -> None:
             where,
             remedy=options if len(options) == 1 else (),
         )
-    is_plain = before == PLAIN
-    if writing is not None and (writing.notation != before.notation or (is_plain and writing != PLAIN)):
+    is_plain = before == number_writing.PLAIN
+    if writing is not None and (
+        writing.notation != before.notation or (is_plain and writing != number_writing.PLAIN)
+    ):
         raise OtherWritingError(rows, column, writing)
 
 

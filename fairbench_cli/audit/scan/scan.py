@@ -738,10 +738,9 @@ def sum_by_person(scan: CountedRows) -> dict[str, list[PersonSums]]:
     people = [f"person_{i}" for i in range(len(columns))]
     levels = [f"level_{i}" for i in range(len(scan.roles.scores))]
     keys = ["model", *levels, "label", *(f"attribute_{i}" for i in range(len(attributes))), *people]
+    sums = ("count(*)", "count(*)")
     if scan.weighted:
         sums = ("sum(weight)", "sum(weight * weight)")
-    else:
-        sums = ("count(*)", "count(*)")
     sums_sql = [f"{expression}::DOUBLE AS {name}" for expression, name in zip(sums, _WEIGHTS, strict=True)]
     names = (f"trimmed_{column} AS {person}" for column, person in zip(columns, people, strict=True))
     rows = scan.keys(attributes, more_keys=tuple(names))

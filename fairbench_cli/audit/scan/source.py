@@ -19,31 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO, TypeVar, runtime_checkable
 
 from fairbench_cli.audit.scan import sql
-from fairbench_cli.base.encodings import (
-    ADVICE,
-    UndecodableError,
-    find_undecodable,
-    is_utf8,
-    likely_encoding,
-    recode,
-)
+from fairbench_cli.base import encodings, stored_files
 from fairbench_cli.base.errors import Flag, MessageText, UserError, format_value, user_error
 from fairbench_cli.base.progress_callbacks import PercentDone, ProgressCallback, ignore_progress
 from fairbench_cli.base.safe_text import format_path, join_names
-from fairbench_cli.base.stored_files import (
-    AGAIN,
-    PARQUET,
-    SNIFF,
-    find_kind,
-    is_arff,
-    is_workbook,
-    open_bytes,
-    path_on_disk,
-    read_first_bytes,
-    readable,
-    spool_stream,
-    unpack,
-)
 from fairbench_cli.data.table_edges import find_cut, find_table
 
 if TYPE_CHECKING:
@@ -352,7 +331,7 @@ class Source:
     def text(self) -> Iterator[TextIO]:
         """Open a text format as text, line ends kept."""
         with (
-            open_bytes(self.path, self.zipped) as binary,
+            stored_files.open_bytes(self.path, self.zipped) as binary,
             io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as text,
         ):
             yield text
@@ -420,17 +399,17 @@ def open_file(
         When it cannot be read.
     """
     name = format_path(source)
-    with readable(name):
-        path = unpack(path_on_disk(path_of(source), folder), folder, name)
-        zipped, head = read_first_bytes(path)
+    with stored_files.readable(name):
+        path = stored_files.unpack(stored_files.path_on_disk(path_of(source), folder), folder, name)
+        zipped, head = stored_files.read_first_bytes(path)
         notes: tuple[str, ...] = ()
-        if encoding is not None and not is_utf8(encoding):
-            if (packed := find_kind(head)) is not None:
+        if encoding is not None and not encodings.is_utf8(encoding):
+            if (packed := stored_files.find_kind(head)) is not None:
                 problem = f"encoding has no effect: this is {packed.called}"
                 raise user_error(problem, ("leave out ", Flag("encoding")), name)
             tell(f"copying {name} in UTF-8", None)
             path = _copy_in_utf8(path, zipped, folder, encoding, name)
-            zipped, head = read_first_bytes(path)
+            zipped, head = stored_files.read_first_bytes(path)
             notes = (f"Read as {encoding}.",)
         if head.startswith(MAGIC):
             from fairbench_cli.audit.scan.sqlite import copy_table
@@ -438,7 +417,7 @@ def open_file(
             table, names = copy_table(database, path, name, sql_table, tell)
             columns = [sql.text_column(f"x{i}") for i in range(len(names))]
             return _with_table(Source(database, name, (), "sqlite", path), table, names, columns)
-        if is_workbook(path, head):
+        if stored_files.is_workbook(path, head):
             from fairbench_cli.audit.scan.spreadsheets import copy_sheet
 
             sheet = copy_sheet(database, path, name, sql_table, tell)
@@ -454,7 +433,7 @@ def open_file(
         if kind == "frame":
             from fairbench_cli.audit.scan.other_programs import read_frame
 
-            if find_kind(head) is None and (error := not_utf8_error(source_file)):
+            if stored_files.find_kind(head) is None and (error := not_utf8_error(source_file)):
                 raise error
             return replace(open_frame(database, read_frame(path, head, name)), name=name, notes=notes)
         if kind == "parquet":
@@ -462,10 +441,10 @@ def open_file(
         if not head.strip(b"\xef\xbb\xbf \t\r\n"):
             raise user_error("the file is empty", "write a header line, and rows below it", name)
         if kind != "csv" and head.startswith(codecs.BOM_UTF8):  # which DuckDB takes in CSV alone
-            with open_bytes(path, zipped) as file:
+            with stored_files.open_bytes(path, zipped) as file:
                 file.seek(len(codecs.BOM_UTF8))
                 source_file = replace(
-                    source_file, path=spool_stream(file, folder / "plain", name), zipped=False
+                    source_file, path=stored_files.spool_stream(file, folder / "plain", name), zipped=False
                 )
         if kind in JSON_LAYOUTS:
             return _open_json(source_file)
@@ -575,11 +554,11 @@ def _copy_in_utf8(path: Path, zipped: bool, folder: Path, encoding: str, name: s
     """Write a text file in UTF-8 into a folder; return where it is."""
     copy = folder / "utf8"
     try:
-        with open_bytes(path, zipped) as text, copy.open("wb") as file:
-            recode(text, file, encoding)
-    except UndecodableError as error:
+        with stored_files.open_bytes(path, zipped) as text, copy.open("wb") as file:
+            encodings.recode(text, file, encoding)
+    except encodings.UndecodableError as error:
         problem = f"byte {error.byte:02X} is not {encoding}"
-        fix = ("name the encoding that the file is written in, ", Flag("encoding"), f": {ADVICE}")
+        fix = ("name the encoding that the file is written in, ", Flag("encoding"), f": {encodings.ADVICE}")
         raise user_error(problem, fix, f"{name}:{error.line}") from None
     return copy
 
@@ -594,23 +573,23 @@ def not_utf8(source: Source) -> UserError:
 
 def not_utf8_error(source: Source) -> UserError | None:
     """Return the error for the first byte of a text that is not UTF-8; None where all are."""
-    with open_bytes(source.path, source.zipped) as text:
-        error = find_undecodable(text)
-    _, head = read_first_bytes(source.path)
+    with stored_files.open_bytes(source.path, source.zipped) as text:
+        error = encodings.find_undecodable(text)
+    _, head = stored_files.read_first_bytes(source.path)
     if error is None:
         return None
-    encoding = likely_encoding(head, error)
+    encoding = encodings.likely_encoding(head, error)
     problem = f"byte {error.byte:02X}{_column_of_byte(error, head, source)} is not UTF-8"
     if encoding is None:
         also = "; letters above it are UTF-8: some rows may come from another file"
         fix: MessageText = ("mend it, or name the encoding of the whole file, ", Flag("encoding"), also)
         return user_error(problem, fix, f"{source.name}:{error.line}")
     likely = Flag("encoding", encoding)
-    fix = ("name the encoding, likely ", likely, f"; else {ADVICE}")
+    fix = ("name the encoding, likely ", likely, f"; else {encodings.ADVICE}")
     return user_error(problem, fix, f"{source.name}:{error.line}", remedy=(likely,))
 
 
-def _column_of_byte(error: UndecodableError, head: bytes, source: Source) -> str:
+def _column_of_byte(error: encodings.UndecodableError, head: bytes, source: Source) -> str:
     """Return the clause on the column of a byte, by the header, and what its cell begins with."""
     if source.format != "csv" or error.line == 1:
         return f", after {format_value(error.before[-SHOWN_BEFORE:])},"
@@ -628,13 +607,13 @@ def _column_of_byte(error: UndecodableError, head: bytes, source: Source) -> str
 
 
 def _detect_format(name: str, head: bytes) -> Format:
-    if head.startswith(PARQUET):
+    if head.startswith(stored_files.PARQUET):
         return "parquet"
-    other = find_kind(head)
+    other = stored_files.find_kind(head)
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if other is not None and not other.is_read:
         raise other.refusal(name)
-    if other is not None or is_arff(start):
+    if other is not None or stored_files.is_arff(start):
         return "frame"
     _refuse_binary(name, head)
     if start[:15].lower().startswith((b"<html", b"<!doctype", b"<table", b"<?xml")):
@@ -666,7 +645,9 @@ def _refuse_binary(name: str, head: bytes) -> None:
         raise user_error(
             problem, ("name its encoding, ", flag, ", or save it as UTF-8"), name, remedy=(flag,)
         )
-    raise user_error("this is no text, and no kind of file that is known by its first bytes", AGAIN, name)
+    raise user_error(
+        "this is no text, and no kind of file that is known by its first bytes", stored_files.AGAIN, name
+    )
 
 
 def _reads_as(head: bytes, encoding: str) -> bool:
@@ -852,10 +833,10 @@ def _read_all_keys(source: Source) -> list[str]:
 def _open_csv(source: Source, head: bytes, folder: Path) -> Source:
     name = source.name
     try:
-        text = codecs.getincrementaldecoder("utf-8-sig")().decode(head, final=len(head) < SNIFF)
+        text = codecs.getincrementaldecoder("utf-8-sig")().decode(head, final=len(head) < stored_files.SNIFF)
     except UnicodeDecodeError:
         raise not_utf8(source) from None
-    if len(head) == SNIFF and len(text.splitlines()) == 1:
+    if len(head) == stored_files.SNIFF and len(text.splitlines()) == 1:
         problem = "the first line is longer than any header"
         raise user_error(problem, "check that this is a CSV file", f"{name}:1")
     tabs = name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
@@ -886,7 +867,7 @@ def _open_csv(source: Source, head: bytes, folder: Path) -> Source:
         end, notes_below = cut
         notes += notes_below
         with source.path.open("rb") as file:
-            source = replace(source, path=spool_stream(file, folder / "table", name))
+            source = replace(source, path=stored_files.spool_stream(file, folder / "table", name))
         os.truncate(source.path, end)
     source = replace(source, notes=source.notes + notes, rows_above=lines_above)
     kinds = ", ".join(f"'x{i}': 'VARCHAR'" for i in range(len(header)))

@@ -13,16 +13,7 @@ import numpy as np
 from fairbench_cli.base.errors import Flag, format_value, suggest, user_error
 from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
 from fairbench_cli.base.safe_text import format_count, join_names, printable
-from fairbench_cli.data.table_edges import (
-    Row,
-    count_filled,
-    describe_above,
-    describe_below,
-    describe_units,
-    find_end,
-    find_header,
-    is_units,
-)
+from fairbench_cli.data import table_edges
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -110,24 +101,24 @@ def copy_sheet(
         problem = f"cannot be read as a workbook: {printable(str(error))}"
         raise user_error(problem, "open it and save it again, or save the sheet as CSV", name) from None
     first_row, first_column = sheet.start or (0, 0)
-    fill_of_row = list(map(count_filled, rows))  # of its own, before merged cells are filled
+    fill_of_row = list(map(table_edges.count_filled, rows))  # of its own, before merged cells are filled
     filled = _fill_merged(rows, merged, first_row, first_column)
-    header = find_header(rows)
+    header = table_edges.find_header(rows)
     if header is None:
         problem = f"sheet {format_value(chosen)} has no rows"
         raise user_error(problem, ("name another with ", Flag("table")), name)
     names, columns = _read_names(rows[header])
-    notes += describe_above(first_row + header + 1, _texts(rows[:header]))
+    notes += table_edges.describe_above(first_row + header + 1, _texts(rows[:header]))
     units = rows[header + 1] if header + 1 < len(rows) else []
-    if is_units(units, rows[header], rows[header + 2 : header + 2 + LOOKED_AT]):
-        notes.append(describe_units(units))
+    if table_edges.is_units(units, rows[header], rows[header + 2 : header + 2 + LOOKED_AT]):
+        notes.append(table_edges.describe_units(units))
         header += 1
-    end = find_end(rows, fill_of_row, header + 1)
+    end = table_edges.find_end(rows, fill_of_row, header + 1)
     body = rows[header + 1 : end]
     data_rows = [row for row, n_filled in zip(body, fill_of_row[header + 1 : end], strict=True) if n_filled]
     if len(data_rows) < len(body):
         notes.append(f"{format_count(len(body) - len(data_rows), 'blank row')} between others left out.")
-    notes += describe_below(_texts(rows[end:]))
+    notes += table_edges.describe_below(_texts(rows[end:]))
     inside = [column for column in filled if column in columns]
     if inside:
         called = join_names([names[columns.index(column)] for column in inside], MOST_NAMED)
@@ -203,12 +194,12 @@ def _fill_merged(
     return sorted(filled)
 
 
-def _texts(rows: Sequence[Row]) -> list[str]:
+def _texts(rows: Sequence[table_edges.Row]) -> list[str]:
     """Return the cells of rows that hold something, as text."""
     return list(filter(None, map(to_text, chain.from_iterable(rows))))
 
 
-def _read_names(row: Row) -> tuple[list[str], list[int]]:
+def _read_names(row: table_edges.Row) -> tuple[list[str], list[int]]:
     """Return the names of columns, and where they stand; columns without a name are left out."""
     texts = [to_text(cell) or "" for cell in row]
     columns = [column for column, text in enumerate(texts) if text.strip()]
@@ -216,7 +207,10 @@ def _read_names(row: Row) -> tuple[list[str], list[int]]:
 
 
 def _copy_rows(
-    database: "DuckDBPyConnection", rows: Sequence[Row], columns: Sequence[int], tell: ProgressCallback
+    database: "DuckDBPyConnection",
+    rows: Sequence[table_edges.Row],
+    columns: Sequence[int],
+    tell: ProgressCallback,
 ) -> None:
     kinds = ", ".join(f"x{i} VARCHAR" for i in range(len(columns)))
     database.execute(f"CREATE TEMP TABLE copied ({kinds})")

@@ -83,24 +83,9 @@ def _fields_of_config(config: AuditConfig) -> Plain:
     return options
 
 
-def _fields_of_slice(group_counts: Slice) -> Plain:
-    """Return the fields of a slice that are needed once it is judged."""
-    return {
-        "model": group_counts.model,
-        "decision": group_counts.decision,
-        "attribute": group_counts.attribute,
-        "groups": group_counts.counts.groups,
-        "n": group_counts.counts.n,
-        "cell_rows": group_counts.cell_rows,
-        "squares": group_counts.squares,
-        "labelled": group_counts.labelled,
-        "intersection": group_counts.intersection,
-    }
-
-
 @dataclass(frozen=True)
 class _SliceFields:
-    """The fields of a slice in JSON."""
+    """The fields in JSON of a slice, those that are needed once it is judged."""
 
     model: str
     decision: str
@@ -113,18 +98,14 @@ class _SliceFields:
     intersection: bool
 
 
+def _fields_of_slice(group_counts: Slice) -> Plain:
+    values = vars(group_counts) | vars(group_counts.counts)
+    return {field.name: values[field.name] for field in fields(_SliceFields)}
+
+
 def _read_slice(json_fields: Any) -> Slice:
-    fields_of_slice = from_plain(_SliceFields, json_fields)
-    return Slice(
-        fields_of_slice.model,
-        fields_of_slice.decision,
-        fields_of_slice.attribute,
-        Counts(fields_of_slice.groups, fields_of_slice.n),
-        fields_of_slice.cell_rows,
-        fields_of_slice.squares,
-        fields_of_slice.labelled,
-        fields_of_slice.intersection,
-    )
+    values = dict(vars(from_plain(_SliceFields, json_fields)))
+    return Slice(counts=Counts(values.pop("groups"), values.pop("n")), **values)
 
 
 def _fields_of_baseline(baseline: AcceptedFailures) -> Plain:

@@ -12,6 +12,7 @@ import pandas as pd
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.data.card import Card, Trap
+from fairbench_cli.data.checks import leaks
 from fairbench_cli.data.checks.columns import (
     check_code_book,
     check_columns,
@@ -27,16 +28,6 @@ from fairbench_cli.data.checks.groups import (
     check_directions,
     check_groups,
     check_unknown_outcomes,
-)
-from fairbench_cli.data.checks.leaks import (
-    Leak,
-    check_deterministic_label,
-    check_hidden_leaks,
-    check_scores,
-    describe_leak,
-    find_leaks,
-    guessing_accuracy,
-    make_leak_finding,
 )
 from fairbench_cli.data.checks.rows import Finding, Mask, RawRows, read_raw_rows
 from fairbench_cli.data.columns import MISSING
@@ -130,7 +121,7 @@ class CardCheck:
     warnings: tuple[Finding, ...] = ()
     found_traps: dict[Trap, tuple[Finding, ...]] = field(default_factory=dict)
     noted: tuple[Finding, ...] = ()
-    left_out_leaks: tuple[Leak, ...] = ()
+    left_out_leaks: tuple[leaks.Leak, ...] = ()
     rows_before: int = 0
     missing: tuple[MissingCells, ...] = ()
 
@@ -154,17 +145,19 @@ def check_rows(rows: RawRows) -> CardCheck:
         looked_at = [name for name in looked_at if not card.drops(name)]
     again = find_copies(rows.cells.loc[rows.complete, looked_at])
     distinct = rows.without(again | find_later_rows(rows.cells[rows.complete], rows.gaps))
-    leaking = find_leaks(distinct)
+    leaking = leaks.find_leaks(distinct)
     by_column = {leak.column: leak for leak in leaking}
-    findings = [make_leak_finding(rows, leak.column, describe_leak(rows, leak)) for leak in leaking]
+    findings = [
+        leaks.make_leak_finding(rows, leak.column, leaks.describe_leak(rows, leak)) for leak in leaking
+    ]
     findings += chain(
         check_copies(rows, again),
         check_values(rows),
         check_columns(rows.without(again)),
         check_groups(rows),
-        check_hidden_leaks(distinct, by_column),
-        check_scores(rows),
-        check_deterministic_label(distinct, by_column),
+        leaks.check_hidden_leaks(distinct, by_column),
+        leaks.check_scores(rows),
+        leaks.check_deterministic_label(distinct, by_column),
         check_directions(rows),
         check_unknown_outcomes(rows),
         check_files(rows),
@@ -186,7 +179,7 @@ def check_rows(rows: RawRows) -> CardCheck:
         rows=int(rows.complete.sum()),
         used=n_used,
         left_out=rows.cells.shape[1] - n_used,
-        guessing=guessing_accuracy(rows),
+        guessing=leaks.guessing_accuracy(rows),
         warnings=tuple(chain(warnings, stale, check_expectations(rows))),
         found_traps=found_traps,
         noted=tuple(

@@ -72,10 +72,9 @@ def check_columns(rows: RawRows) -> Iterator[Finding]:
             is_identifier = kind == "integer" and number_rows(name, cells)
         if name not in protected and is_identifier:
             problem = f"has {len(values):,} different values in {len(cells):,} rows"
+            otherwise = "cut it into bins"
             if kind == "nominal":
                 otherwise = "merge values with recode"
-            else:
-                otherwise = "cut it into bins"
             fix = f"{format_drop(name)} if it only names the row; otherwise {otherwise}"
             yield rows.finding("identifier", name, problem, fix)
         # Codes are numbered as values appear, so one-to-one columns have the same codes.

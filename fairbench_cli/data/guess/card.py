@@ -100,10 +100,9 @@ def _find_left_out(rows: RawRows, kinds: Mapping[str, str]) -> dict[str, tuple[s
         elif pd.Series(map(is_date, cells[~cells.isin(rows.gaps)]), dtype=float).mean() >= DATES:
             reasons[name] = "dates", "Make a number of it in the file (a year, an age); as it is"
         elif name in findings:
+            suffix = ", perhaps an identifier"
             if "one to one" in findings[name] or values == 1:
                 suffix = ""
-            else:
-                suffix = ", perhaps an identifier"
             reasons[name] = findings[name] + suffix, use
         elif kinds[name] != "nominal" and named_like_survey_weights(name):
             reasons[name] = (
@@ -166,10 +165,9 @@ def _guess_by_cells(table: RawCells, name: str, kind: str) -> ColumnGuess:
     if kind == "nominal":
         why = f"{len(values)} levels"
     elif len(values) <= FEW:
+        why = "one number alone"
         if len(values) > 1:
             why = f"{len(values)} different numbers, each a level"
-        else:
-            why = "one number alone"
         if len(values) > 2 and not missing:
             change.append(f"In order, where the config says `from: data`: {{kind: {kind}}}")
     else:

@@ -17,15 +17,8 @@ from numpy.typing import NDArray
 from fairbench_cli.base.encodings import ADVICE, WINDOWS
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.base.files import read_text
+from fairbench_cli.data import files
 from fairbench_cli.data.columns import is_number, relabel_cells
-from fairbench_cli.data.files import (
-    UTF8,
-    find_file_format,
-    guess_separator,
-    has_different_cells,
-    read_cells,
-    split_lines,
-)
 from fairbench_cli.data.load import MOST_PEOPLE
 from fairbench_cli.data.number_writing import GAPS, GAPS_AMONG_NUMBERS, PLAIN, NumberDoubt, find_writing
 from fairbench_cli.data.recognise import named_like_counts
@@ -58,17 +51,17 @@ def guess_layout(
     UserError
         When it cannot be read or is empty.
     """
-    kind = find_file_format(path)
+    kind = files.find_file_format(path)
     if kind != "csv":
         return FileLayout(kind, encoding=encoding)
     fix = ("name its encoding, likely ", Flag("encoding", WINDOWS), f"; else {ADVICE}")
-    text = read_text(path, encoding or UTF8, newline="", encoding_fix=fix)
+    text = read_text(path, encoding or files.UTF8, newline="", encoding_fix=fix)
     lines = [line.rstrip("\r\n") for line in islice(StringIO(text, newline=""), LINES) if line.strip()]
     if not lines:
         raise user_error("the file is empty", "give a file with rows", f"{path}:1")
-    chosen = separator or guess_separator(lines)
+    chosen = separator or files.guess_separator(lines)
     try:
-        rows = split_lines(lines, chosen)
+        rows = files.split_lines(lines, chosen)
     except csv.Error:
         rows = []  # whoever reads the file says where the quotes are wrong
     if header is None and chosen == " " and len(set(map(len, rows))) > 1:
@@ -106,8 +99,8 @@ def read_named_cells(path: Path, layout: FileLayout, names: list[str] | None) ->
         When the file cannot be read, or names do not fit it, or two different columns have one.
     """
     header = layout.header
-    cells = read_cells(
-        path, layout.format, header=header, separator=layout.separator, encoding=layout.encoding or UTF8
+    cells = files.read_cells(
+        path, layout.format, header=header, separator=layout.separator, encoding=layout.encoding or files.UTF8
     )
     frame = cells.frame.astype(object)
     width = frame.shape[1]
@@ -120,7 +113,7 @@ def read_named_cells(path: Path, layout: FileLayout, names: list[str] | None) ->
         frame.columns = pd.Index(names, dtype=object)
     again = frame.columns.duplicated()
     for name in frame.columns[again]:
-        if names is not None or has_different_cells(frame, name):
+        if names is not None or files.has_different_cells(frame, name):
             if names is not None:
                 where = "--columns"
             else:

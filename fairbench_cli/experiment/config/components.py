@@ -12,16 +12,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, GetPydanticSchema, ValidationError, ValidationInfo, WithJsonSchema
 
+from fairbench_cli.base import plugins
 from fairbench_cli.base.errors import ArgumentError, Problem, UserError, format_value, spell, suggest
 from fairbench_cli.base.parameters import Parameters, convert_value, inspect_parameters, value_converter
-from fairbench_cli.base.plugins import (
-    CodeOrigin,
-    entry_points_by_name,
-    find_code,
-    is_plugin,
-    short_name,
-    suggest_name,
-)
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.base.validation import (
     Findings,
@@ -257,7 +250,7 @@ class ComponentSpec:
 
     name: str
     parameters: tuple[tuple[str, Any], ...] = ()
-    origin: CodeOrigin | None = None
+    origin: plugins.CodeOrigin | None = None
     alias: str = field(default="", compare=False)
     unwritten: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
 
@@ -507,7 +500,7 @@ Combination = tuple[ComponentSpec, dict[str, Any]]
 
 def _source(
     kind: Registry, name: str, base: Path | None
-) -> tuple[CodeOrigin | None, Parameters, Mapping[str, tuple[Any, Any]]]:
+) -> tuple[plugins.CodeOrigin | None, Parameters, Mapping[str, tuple[Any, Any]]]:
     """Return where a component is from, its own parameters, and those of its adapter: type and default.
 
     Raises
@@ -521,18 +514,18 @@ def _source(
         if base is None:
             return None, inspect_parameters(thing), {}
     elif base is None:
-        if is_plugin(name):
-            origin = CodeOrigin(name, "")
+        if plugins.is_plugin(name):
+            origin = plugins.CodeOrigin(name, "")
         return origin, Parameters({}, open=True), {}
     else:
-        origin = find_code(name, kind.group, base)
+        origin = plugins.find_code(name, kind.group, base)
         if origin is None:
-            choices = list(kind) + list(entry_points_by_name(kind.group))
-            raise UserError(Problem(f'unknown {kind.name} "{name}"', suggest_name(name, choices)))
+            choices = list(kind) + list(plugins.entry_points_by_name(kind.group))
+            raise UserError(Problem(f'unknown {kind.name} "{name}"', plugins.suggest_name(name, choices)))
         thing = origin.load()
     fault = kind.foreign.fault(thing)
     if fault is not None:
-        raise UserError(Problem(f"{short_name(name)} {fault[0]}", fault[1]))
+        raise UserError(Problem(f"{plugins.short_name(name)} {fault[0]}", fault[1]))
     takes = inspect_parameters(thing)
     if origin is None:
         return None, takes, {}
@@ -570,7 +563,7 @@ def _read_entry(kind: Registry, item: Any, extra: ExtraParameters, context: Read
         origin, takes, adapter = _source(kind, written, context.base)
     except UserError as error:
         raise refusal(*(((), problem) for problem in error.reported_at(""))) from None
-    name = short_name(written)
+    name = plugins.short_name(written)
 
     # 2. Read its alias, what is tuned, and the parameters.
     findings = Findings()

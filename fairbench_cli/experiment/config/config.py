@@ -36,6 +36,7 @@ from fairbench_cli.base.validation import (
 )
 from fairbench_cli.data.card import UnknownAs, find_card, known_cards, read_card
 from fairbench_cli.data.table import Representation
+from fairbench_cli.experiment.config import outputs
 from fairbench_cli.experiment.config.components import (
     DEFAULT_CLASSIFIERS,
     GIVEN_THRESHOLDS,
@@ -49,15 +50,6 @@ from fairbench_cli.experiment.config.components import (
     split_name,
 )
 from fairbench_cli.experiment.config.metrics import MetricSpec, RequestedRowMetrics
-from fairbench_cli.experiment.config.outputs import (
-    DEFAULT_FIGURE_FORMATS,
-    DEFAULT_TABLES,
-    FIGURE_FORMATS,
-    FIGURES,
-    FIGURES_OF_WORLDS,
-    TABLES,
-    TestLabels,
-)
 from fairbench_cli.experiment.config.worlds import CellWorld, Worlds, worlds_at
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS
@@ -146,14 +138,14 @@ def _margins(value: Any) -> Any:
 
 def _refuse_old_figure(name: Any) -> Any:
     """Return the name of a figure; one that runs with worlds once had is an error."""
-    if name in FIGURES_OF_WORLDS:
+    if name in outputs.FIGURES_OF_WORLDS:
         raise mistake(f"the figure {name} is drawn no more", "remove it: report.html shows each world")
     return name
 
 
 Beta = Annotated[float, Field(ge=0, le=1)]
 RowsOf = Annotated[
-    TestLabels, BeforeValidator(_rows_of, json_schema_input_type=Literal[True, "true", "recorded"])
+    outputs.TestLabels, BeforeValidator(_rows_of, json_schema_input_type=Literal[True, "true", "recorded"])
 ]
 Share = Annotated[float, Field(gt=0, le=1)]
 AttributeName = Annotated[str, AfterValidator(canonical_attribute)]
@@ -183,10 +175,10 @@ Classifiers = Annotated[
     Field(min_length=1),
     BeforeValidator(read_classifiers, json_schema_input_type=Entries),
 ]
-TableName = Annotated[str, Known("table", tuple(TABLES))]
-FigureName = Annotated[str, Known("figure", tuple(FIGURES)), BeforeValidator(_refuse_old_figure)]
+TableName = Annotated[str, Known("table", tuple(outputs.TABLES))]
+FigureName = Annotated[str, Known("figure", tuple(outputs.FIGURES)), BeforeValidator(_refuse_old_figure)]
 FigureFormats = Annotated[
-    tuple[Annotated[str, Known("format of figures", FIGURE_FORMATS)], ...],
+    tuple[Annotated[str, Known("format of figures", outputs.FIGURE_FORMATS)], ...],
     Field(min_length=1),
     Several("format", alone=False),
 ]
@@ -472,7 +464,7 @@ DatasetItem = Annotated[
 
 
 def _tables(*, always: bool) -> str:
-    return ", ".join(f"`{name}`" for name in TABLES if TABLES[name].always == always)
+    return ", ".join(f"`{name}`" for name in outputs.TABLES if outputs.TABLES[name].always == always)
 
 
 _JOBS = Problem("workers change no result", "leave it out, and give the run its number of them: --jobs 4")
@@ -571,15 +563,15 @@ class ExperimentConfig(FileModel):
         "scores, for sweep.csv and for what moving the thresholds reaches (frontier.csv).",
     )
     tables: Annotated[tuple[TableName, ...], Several("table", alone=False)] = Field(
-        default=DEFAULT_TABLES,
+        default=outputs.DEFAULT_TABLES,
         description=f"{_tables(always=False)}; {_tables(always=True)} are written anyway, where they "
         "have rows.",
     )
     figures: Annotated[tuple[FigureName, ...], Several("figure", alone=False)] = Field(
-        default=(), description=f"{', '.join(f'`{name}`' for name in FIGURES)}."
+        default=(), description=f"{', '.join(f'`{name}`' for name in outputs.FIGURES)}."
     )
     figure_formats: FigureFormats = Field(
-        default=DEFAULT_FIGURE_FORMATS,
+        default=outputs.DEFAULT_FIGURE_FORMATS,
         description="`svg`, `pdf`, `png`: what figures are written as, `network` as SVG alone. "
         "`[svg, pdf]`: for a paper. Another list computes nothing again.",
     )
@@ -701,7 +693,7 @@ class ExperimentConfig(FileModel):
             unsaid = {"test_labels", "test_features"}
         if not self.controls:
             unsaid = unsaid | {"controls"}  # a config from before there were any has the same bytes
-        if self.figure_formats == DEFAULT_FIGURE_FORMATS:
+        if self.figure_formats == outputs.DEFAULT_FIGURE_FORMATS:
             unsaid = unsaid | {"figure_formats"}
         hidden_of_sample = without_bias | self.unused_settings(self.datasets)
         if all(spec.bias is not None for spec in self.datasets):

@@ -7,15 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from fairbench_cli.base import plugins
 from fairbench_cli.base.errors import Problem, UserError, find_nearest, user_error
-from fairbench_cli.base.plugins import (
-    CodeOrigin,
-    entry_points_by_name,
-    find_code,
-    is_plugin,
-    short_name,
-    suggest_name,
-)
 from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.metric import Metric
@@ -39,7 +32,7 @@ class MetricSpec:
     """
 
     name: str
-    origin: CodeOrigin | None = None
+    origin: plugins.CodeOrigin | None = None
 
     @property
     def is_at_hand(self) -> bool:
@@ -62,7 +55,7 @@ class MetricSpec:
 
 
 @cache
-def _entry(name: str, origin: CodeOrigin) -> Metric:
+def _entry(name: str, origin: plugins.CodeOrigin) -> Metric:
     return custom_metric(name, origin.load())
 
 
@@ -71,7 +64,7 @@ def suggest_metric(name: str) -> str:
     names = known_names()
     if find_nearest(name, names) is None:
         names = [metric.name for metric in METRICS.values() if metric.usual]
-    return suggest_name(name, names)
+    return plugins.suggest_name(name, names)
 
 
 def find_metric(name: str, base: Path | None) -> MetricSpec:
@@ -87,17 +80,17 @@ def find_metric(name: str, base: Path | None) -> MetricSpec:
     UserError
         When there is no such metric, or its code is no metric's.
     """
-    if name in METRICS or (base is None and (is_plugin(name) or name in known_names())):
-        return MetricSpec(short_name(name))
+    if name in METRICS or (base is None and (plugins.is_plugin(name) or name in known_names())):
+        return MetricSpec(plugins.short_name(name))
     origin = None
     if base is not None:
-        origin = find_code(name, GROUP, base)
+        origin = plugins.find_code(name, GROUP, base)
     if origin is None and name in NUMBER_MEASURES:
         fix = "audit the numbers: `fairbench audit FILE --outcome number`; or name another metric"
         raise user_error(f"{name} is of outcomes that are numbers, which a run does not have", fix)
     if origin is None:
         raise user_error(f'unknown metric "{name}"', suggest_metric(name))
-    specs = MetricSpec(short_name(name), origin)
+    specs = MetricSpec(plugins.short_name(name), origin)
     try:
         _ = specs.entry
     except ValueError as error:
@@ -128,7 +121,7 @@ def find_metrics(names: Iterable[str], base: Path, flag: str) -> list[MetricSpec
 
 def known_names() -> list[str]:
     """Return the names of all metrics that need no path."""
-    return list(METRICS) + list(entry_points_by_name(GROUP))
+    return list(METRICS) + list(plugins.entry_points_by_name(GROUP))
 
 
 @dataclass(frozen=True)

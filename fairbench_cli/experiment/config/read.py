@@ -504,10 +504,9 @@ def _strengths(source: ParsedConfig) -> Iterator[Conflict]:
                         key_path = bias_path + world.key_paths[0]
                     else:
                         key_path = bias_path
+                    called = "no bias"
                     if cell_world.name:
                         called = f"the world {cell_world}"
-                    else:
-                        called = "no bias"
                     fix = "keep one, or give one another name with `as: NAME` in a mechanism"
                     yield key_path, f"{called} is listed twice", fix
                 seen.add((cell_world.name, cell_world.beta))

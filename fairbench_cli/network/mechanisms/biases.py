@@ -87,10 +87,9 @@ class LabelBias(Mechanism):
         columns, mask = people.concerned(world, self.affected_group, self.given)
         levels = world.levels(world.label)
         plus = np.array([level == world.favourable for level in levels])
+        flipped = ~plus
         if self.to == "unfavourable":
             flipped = plus
-        else:
-            flipped = ~plus
         goal = ~flipped
         who = f"concerned with the {self.flipped_outcome} outcome"
         people.check_somebody(world, (*columns, world.label), mask[..., None] & flipped, who)

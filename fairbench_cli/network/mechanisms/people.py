@@ -136,10 +136,9 @@ def column_problems(
         else:
             role = "protected attribute"
             alternative = alternatives[1]
+        instead = "use one of"
         if alternative:
             instead = f"use the mechanism `{alternative}`, or one of"
-        else:
-            instead = "use one of"
         yield Problem(f'column: "{name}" is the {role}', f"{instead}: {', '.join(usable)}")
     elif len(data.levels[name]) < 2:
         yield Problem(f'column: "{name}" has one level only, so nothing changes', "name another column")

@@ -9,23 +9,11 @@ import pandas as pd
 from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.document.model import SIDES, Chart, Document, Section, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES
+from fairbench_cli.report.ledger import paired_differences
 from fairbench_cli.report.ledger.answer import answer_metric
 from fairbench_cli.report.ledger.cell_labels import read_display_names
 from fairbench_cli.report.ledger.change_kinds import classify_changes, run_technique_frame
 from fairbench_cli.report.ledger.columns import ACCURACY
-from fairbench_cli.report.ledger.paired_differences import (
-    BASELINE_ROW,
-    NO_DIFFERENCE,
-    PARETO_METRICS,
-    SENSITIVITY,
-    VERSUS,
-    Baseline,
-    find_baseline,
-    format_number,
-    paired_with_baselines,
-    run_paired_frame,
-    run_pareto_frame,
-)
 from fairbench_cli.report.ledger.population_tests import BASES
 from fairbench_cli.report.ledger.results import COMPARED, RunResults
 from fairbench_cli.report.ledger.run_ledger import records_by_row
@@ -46,8 +34,8 @@ RULES_CAPTION = "Without training: " + "; ".join(f"{rule}: {text}" for rule, tex
 
 def paired_of_metrics(run: RunResults) -> pd.DataFrame:
     """Return paired.csv: the differences to none in the metrics of the config."""
-    paired = run_paired_frame(run)
-    return paired[paired["metric"].isin(run.plan.config.at_hand)].drop(columns=SENSITIVITY)
+    paired = paired_differences.run_paired_frame(run)
+    return paired[paired["metric"].isin(run.plan.config.at_hand)].drop(columns=paired_differences.SENSITIVITY)
 
 
 def paired_table(name: str, run: RunResults) -> Document:
@@ -61,7 +49,7 @@ def paired_table(name: str, run: RunResults) -> Document:
         table_metrics += TABLES[table].metrics
     metrics = tuple(dict.fromkeys(table_metrics)) or TABLES["difference-to-none"].metrics
     results = run.select(metrics)
-    frame = run_paired_frame(run)
+    frame = paired_differences.run_paired_frame(run)
     frame = frame[frame["metric"].isin(metrics)]
     frame = frame.sort_values("metric", key=lambda names: names.map(metrics.index), kind="stable")
     # 2. The cells, each with its verdict.
@@ -74,15 +62,15 @@ def paired_table(name: str, run: RunResults) -> Document:
         verdict = row["population_verdict"]
         if tuple(row[name] for name in COMPARED) in constant_keys:
             verdict = "constant"
-        elif verdict == NO_DIFFERENCE:
+        elif verdict == paired_differences.NO_DIFFERENCE:
             verdict = ""
-        difference = format_number(row["difference"], word=verdict)
+        difference = paired_differences.format_number(row["difference"], word=verdict)
         if 0 < row["n"] < n_planned:
             difference += f" ({row['n']}/{n_planned})"
         cell = TableCell(difference, against=SIDES.get(verdict, ""))
         cells[block_key, (technique, row["metric"]), beta] = cell
     # 3. The caption, and what the verdicts rest on.
-    baseline_label = Baseline().label
+    baseline_label = paired_differences.Baseline().label
     baseline_name = read_display_names(run.plan.config).techniques.get(baseline_label, baseline_label)
     family = tests_in_words(run.plan)
     captions = [
@@ -138,18 +126,18 @@ def compare_with_techniques(run: RunResults, names: Sequence[str]) -> list[Versu
     aliases = read_display_names(config).techniques
     baselines = {}
     for name in names:
-        baseline = find_baseline(results, name, aliases)
+        baseline = paired_differences.find_baseline(results, name, aliases)
         baselines[baseline.label] = baseline
     slugs = make_slugs([aliases.get(label, label)] for label in baselines)
     technique_values = run_technique_frame(run)
     compared = []
     for slug, (label, baseline) in zip(slugs, baselines.items(), strict=True):
-        tested = paired_with_baselines(results, [baseline])
+        tested = paired_differences.paired_with_baselines(results, [baseline])
         frame = tested[tested["metric"].isin(config.at_hand)]
         tested = tested.assign(kind=classify_changes(tested, technique_values))
-        differences = records_by_row(tested.droplevel(BASELINE_ROW))
+        differences = records_by_row(tested.droplevel(paired_differences.BASELINE_ROW))
         alias = aliases.get(label, label)
-        file = f"{VERSUS}{slug}.csv"
+        file = f"{paired_differences.VERSUS}{slug}.csv"
         table = versus_document(run, alias, differences, file)
         console = versus_document(run, alias, differences, file, brief=True)
         compared.append(Versus(slug, frame, replace(table, title=f"versus-{slug}"), console))
@@ -158,7 +146,7 @@ def compare_with_techniques(run: RunResults, names: Sequence[str]) -> list[Versu
 
 def pareto_table(name: str, run: RunResults) -> Document:
     """Lay out `run_pareto_frame`: a row per technique, β across."""
-    frame = run_pareto_frame(run)
+    frame = paired_differences.run_pareto_frame(run)
     is_shown = frame["population_clearly_dominated_by"] != ""
     dominated = np.where(is_shown, "dominated clearly", "dominated by means")
     verdicts = np.where(frame["constant"], "constant", np.where(frame["front"], "front by means", dominated))
@@ -166,8 +154,9 @@ def pareto_table(name: str, run: RunResults) -> Document:
     for row, verdict in zip(frame.to_dict("records"), verdicts, strict=True):
         block_key, technique, beta = block_technique_beta(row)
         texts[block_key, (technique, "Pareto"), beta] = str(verdict)
+    both_metrics = " and ".join(paired_differences.PARETO_METRICS)
     caption = (
-        f"front by means: no technique is at least as good on {' and '.join(PARETO_METRICS)} and better on "
+        f"front by means: no technique is at least as good on {both_metrics} and better on "
         "one, by mean distances to the ideal, and that may be chance. dominated by means: one is. dominated "
         "clearly: in the population, by tests on both at 5 % after Holm's adjustment over all pairs of "
         "techniques. constant: it accepts nobody, or everybody, in some repeat. -: no value.",
@@ -190,7 +179,11 @@ def forest_sections(_run: RunResults, page_panels: PagePanels) -> Iterator[Secti
 
 DIFFERENCES = RunPart(
     "differences",
-    frames={"paired": paired_of_metrics, "pareto": run_pareto_frame, "shares": shares_frame},
+    frames={
+        "paired": paired_of_metrics,
+        "pareto": paired_differences.run_pareto_frame,
+        "shares": shares_frame,
+    },
     tables={"difference-to-none": paired_table, "pareto": pareto_table},
     figures={"pareto": "report.show.figures.fronts:draw_pareto"},
     sections=forest_sections,

@@ -189,17 +189,15 @@ class MetricWording:
             return f"of {deprived} against {favoured}, {self.name} is {number}"
         side = self.side(value)
         if not event:
+            way = "lower"
             if side > 0:
                 way = "higher"
-            else:
-                way = "lower"
             return f"the {label} of {deprived} is {number} points {way} than that of {favoured}"
         if not side:
             return f"{deprived} {event} as often as {favoured} (0.0 points apart)"
+        way = "less"
         if side > 0:
             way = "more"
-        else:
-            way = "less"
         return f"{deprived} {event} {number} points {way} often than {favoured}"
 
 

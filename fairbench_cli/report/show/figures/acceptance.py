@@ -17,17 +17,6 @@ from fairbench_cli.report.ledger.cell_labels import read_display_names
 from fairbench_cli.report.ledger.journal_arrays import CellKey, cell_key, mean_and_interval
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.figures import canvas, pages
-from fairbench_cli.report.show.figures.canvas import (
-    GREY,
-    IDEAL,
-    SMALL,
-    Look,
-    Panel,
-    axis_limits,
-    facet,
-    plot_band,
-    plot_dots,
-)
 from fairbench_cli.report.show.figures.pages import COLOURS, Page, TechniqueLook
 
 
@@ -168,13 +157,13 @@ SWEPT_METRICS = ("accuracy", "discrimination", "kappa", "normalised-discriminati
 BASELINES = frozenset({"oracle", "random"})
 """Interventions that ignore the classifier: the oracle has no scores, the random classifier its own line."""
 
-RANDOM: Look = {"color": GREY, "ls": (0, (5, 3)), "lw": 1.0, "zorder": 2}
-BOUND: Look = {"color": "#a6a6a6", "ls": ":", "lw": 1.3, "zorder": 2}
-BASE: Look = {"color": "#c4c4c4", "lw": 0.8, "zorder": 1.5}
-LABELS: Look = {"marker": "*", "ms": 8, "mfc": GREY, "mec": "white", "mew": 0.5}
+RANDOM: canvas.Look = {"color": canvas.GREY, "ls": (0, (5, 3)), "lw": 1.0, "zorder": 2}
+BOUND: canvas.Look = {"color": "#a6a6a6", "ls": ":", "lw": 1.3, "zorder": 2}
+BASE: canvas.Look = {"color": "#c4c4c4", "lw": 0.8, "zorder": 1.5}
+LABELS: canvas.Look = {"marker": "*", "ms": 8, "mfc": canvas.GREY, "mec": "white", "mew": 0.5}
 
 
-FORM: Look = {"color": "#bdbdbd", "lw": 3.6, "solid_capstyle": "butt", "zorder": 2}
+FORM: canvas.Look = {"color": "#bdbdbd", "lw": 3.6, "solid_capstyle": "butt", "zorder": 2}
 STRATEGIES = {
     "increase-deprived": canvas.dot_look(COLOURS[3], "^", 5),
     "both": canvas.dot_look(COLOURS[0], "o", 5),
@@ -228,12 +217,12 @@ def _sweep(run: RunResults, title: str, classifier_pages: Sequence[Page]) -> Fig
         legend.append((BOUND, "the most that π allows"))
     legend += [(BASE | LABELS, "the labels themselves, at π₀")]
 
-    def panel(metric: str, page: Page) -> Panel:
+    def panel(metric: str, page: Page) -> canvas.Panel:
         name = classifier_name(*page.classifier) if metric == metrics[0] else ""
         y_label = metric.replace("normalised-", "normalised\n")
-        return Panel(partial(_rates, page, run, metric), name, "acceptance rate π", y_label)
+        return canvas.Panel(partial(_rates, page, run, metric), name, "acceptance rate π", y_label)
 
-    figure = facet(
+    figure = canvas.facet(
         f"At every acceptance rate: {title}",
         f"{pages.describe_means(run)} The share π with the highest scores is accepted; dots are "
         "where the classifiers themselves decide.",
@@ -261,14 +250,20 @@ def _rates(page: Page, run: RunResults, metric: str, ax: Axes) -> None:
         extra = 1 - (i + 1) / len(cells)  # earlier ones are larger, to be seen below later ones
         if len(cell.swept.n):
             numbers = mean_and_interval(measure(metric, cell.swept).T)
-            plot_band(ax, RATES, numbers, f"sweep-{i}", technique.line(1.1 + 1.4 * extra))
+            canvas.plot_band(ax, RATES, numbers, f"sweep-{i}", technique.line(1.1 + 1.4 * extra))
         if len(cell.counts.n):
             x = mean_and_interval(measure("acceptance-rate", cell.counts))["mean"]
             y = mean_and_interval(measure(metric, cell.counts))["mean"]
             look = technique.dot(5 + 3 * extra) | {"ls": "", "gid": f"dot-{i}", "zorder": 4, "clip_on": False}
             ax.plot([x], [y], **look)
     if not any(len(cell.swept.n) for cell in cells):
-        look = {"ha": "center", "fontsize": SMALL, "style": "italic", "color": GREY, "gid": "no-scores"}
+        look = {
+            "ha": "center",
+            "fontsize": canvas.SMALL,
+            "style": "italic",
+            "color": canvas.GREY,
+            "gid": "no-scores",
+        }
         ax.text(0.5, 0.5, "no scores", transform=ax.transAxes, **look)
     # Labels and groups are the same for all techniques: those of the one with the most repeats.
     most = max((cell.counts for cell in cells), key=lambda counts: len(counts.n))
@@ -298,7 +293,7 @@ def _share_limits(panels: Sequence[Axes]) -> None:
     for ax in panels:
         lines = [line for line in ax.lines if str(line.get_gid()).startswith(kinds)]
         heights += [np.asarray(line.get_ydata(), dtype=float) for line in lines]
-    limits = axis_limits(np.concatenate(heights) if heights else np.zeros(0), 0.06)
+    limits = canvas.axis_limits(np.concatenate(heights) if heights else np.zeros(0), 0.06)
     for ax in panels:
         ax.set_ylim(limits)
 
@@ -349,8 +344,8 @@ def _oracle(run: RunResults, title: str, points: Points) -> Figure:
     panels = []
     for name, axes in AXES.items():
         x_label, y_label = axes.values()
-        panels.append(Panel(partial(_costs, points, labels, axes), name, x_label, y_label))
-    return facet(
+        panels.append(canvas.Panel(partial(_costs, points, labels, axes), name, x_label, y_label))
+    return canvas.facet(
         f"The oracle that removes discrimination: {title}",
         f"Markers: means of {run.repeats_done()} repeats with 95 % intervals, from the labels themselves "
         "(top right) to none of their discrimination. Thin lines: closed forms, with "
@@ -365,7 +360,7 @@ def _oracle(run: RunResults, title: str, points: Points) -> Figure:
 def _costs(points: Points, labels: LabelShares, axes: Mapping[str, str], ax: Axes) -> None:
     """Draw what the run found, in order of what is removed, and the closed forms from the labels to d = 0."""
     if labels.d > 0:  # the oracle leaves other labels as they are
-        ax.axvline(0, **IDEAL)
+        ax.axvline(0, **canvas.IDEAL)
         x_metric, y_metric = axes
         d = oracle_path("both", STEPS, labels)[x_metric]
         if y_metric == "accuracy":
@@ -382,7 +377,7 @@ def _costs(points: Points, labels: LabelShares, axes: Mapping[str, str], ax: Axe
             d, height = (path[axis] for axis in axes)
             ax.plot(d, height, color=look["color"], lw=0.9, zorder=3, gid=f"form-{strategy}")
         x, y = (_means_with_ends(axis, counts_by_share) for axis in axes)
-        plot_dots(ax, x, y, f"oracle-{strategy}", look)
+        canvas.plot_dots(ax, x, y, f"oracle-{strategy}", look)
     ax.locator_params(nbins=6)
 
 

@@ -12,15 +12,6 @@ from fairbench_cli.report.ledger.journal_arrays import CellKey, cell_key
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.figures import pages
 from fairbench_cli.report.show.figures.canvas import GREY, IDEAL, SMALL, Look, Panel, facet, lay_out_panels
-from fairbench_cli.report.show.figures.pages import (
-    COLOURS,
-    DASHES,
-    MARKERS,
-    PAGE,
-    Page,
-    PageNames,
-    TechniqueLook,
-)
 from fairbench_cli.report.show.scores_text import describe_scores
 
 
@@ -38,7 +29,7 @@ def draw_calibration(run: RunResults) -> dict[str, Figure]:
             if calibration.of_cell(i).has_rows.any():
                 cells[cell_key(cell)] = calibration.of_cell(i)
     # 2. A page for those techniques of which there is some.
-    pages_with_scores: dict[PageNames, Page | None] = {}
+    pages_with_scores: dict[pages.PageNames, pages.Page | None] = {}
     for names, page in pages.pages_with_results(run).items():
         pages_with_scores[names] = None
         techniques = []
@@ -48,18 +39,18 @@ def draw_calibration(run: RunResults) -> dict[str, Figure]:
         if techniques:
             pages_with_scores[names] = replace(page, techniques=tuple(techniques))
 
-    def draw_page(run: RunResults, title: str, page: Page) -> Figure:
+    def draw_page(run: RunResults, title: str, page: pages.Page) -> Figure:
         return _draw_page(run, title, page, cells)
 
-    return pages.plot_pages(run, PAGE, pages_with_scores, draw_page)
+    return pages.plot_pages(run, pages.PAGE, pages_with_scores, draw_page)
 
 
-def _draw_page(run: RunResults, title: str, page: Page, cells: Mapping[CellKey, Calibration]) -> Figure:
+def _draw_page(run: RunResults, title: str, page: pages.Page, cells: Mapping[CellKey, Calibration]) -> Figure:
     keys = [page.key(technique, beta) for technique in page.techniques for beta in page.betas]
     groups = next(cells[key].groups for key in keys if key in cells)
     looks = [group_look(g) for g in range(len(groups))]
 
-    def make_panel(beta: float, technique: TechniqueLook) -> Panel:
+    def make_panel(beta: float, technique: pages.TechniqueLook) -> Panel:
         draw = partial(_draw_cell, cells.get(page.key(technique, beta)), looks)
         heading = ", ".join(filter(None, [technique.label, pages.beta_title(run.plan, beta)]))
         return Panel(draw, heading, "mean score", "share with label 1")
@@ -83,10 +74,10 @@ def _draw_page(run: RunResults, title: str, page: Page, cells: Mapping[CellKey, 
 def group_look(g: int) -> Look:
     """Return how the line of a group is drawn, by its index."""
     return {
-        "color": COLOURS[(g + 1) % len(COLOURS)],
-        "ls": DASHES[g // len(COLOURS) % len(DASHES)],
+        "color": pages.COLOURS[(g + 1) % len(pages.COLOURS)],
+        "ls": pages.DASHES[g // len(pages.COLOURS) % len(pages.DASHES)],
         "lw": 1.2,
-        "marker": MARKERS[g % len(MARKERS)],
+        "marker": pages.MARKERS[g % len(pages.MARKERS)],
         "ms": 3.5,
     }
 

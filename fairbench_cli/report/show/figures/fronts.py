@@ -19,21 +19,10 @@ from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, CellKey, me
 from fairbench_cli.report.ledger.paired_differences import PARETO_METRICS, run_pareto_frame
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.figures import canvas, pages
-from fairbench_cli.report.show.figures.canvas import (
-    GREY,
-    INK,
-    SMALL,
-    Look,
-    MeanAndEnds,
-    Panel,
-    axis_limits,
-    facet,
-    plot_dots,
-)
 from fairbench_cli.report.show.figures.pages import PAGE, Page, TechniqueLook
 
 FADED = 0.45
-FAIREA: Look = {"color": GREY, "ls": (0, (1, 1.5)), "lw": 1.3, "zorder": 1.4}
+FAIREA: canvas.Look = {"color": canvas.GREY, "ls": (0, (1, 1.5)), "lw": 1.3, "zorder": 1.4}
 FAR = 12.0
 """Points between a marker and its label from which on a line joins them."""
 RADII = (8.0, 14.0, 22.0, 32.0, 44.0, 58.0)
@@ -80,7 +69,7 @@ def _draw_fairea(ax: Axes, run: RunResults, page: Page, beta: float, constraint:
 Box = tuple[float, float, float, float, float]
 """A line to keep clear of: left, bottom, right, top, half width."""
 
-Point = tuple[MeanAndEnds, MeanAndEnds, bool]
+Point = tuple[canvas.MeanAndEnds, canvas.MeanAndEnds, bool]
 """A cell's mean |discrimination|, its accuracy, and whether it is on the Pareto front."""
 
 
@@ -97,7 +86,7 @@ def mean_points(run: RunResults) -> dict[CellKey, Point]:
     return points
 
 
-def means_of_both(x_values: Floats, y_values: Floats) -> tuple[MeanAndEnds, MeanAndEnds]:
+def means_of_both(x_values: Floats, y_values: Floats) -> tuple[canvas.MeanAndEnds, canvas.MeanAndEnds]:
     """Return the means, with intervals, of two metrics over the repeats that have both."""
     pair = np.stack([x_values, y_values])
     means = mean_and_interval(pair[:, ~np.isnan(pair).any(axis=0)])
@@ -112,8 +101,8 @@ def _pareto(points: Mapping[CellKey, Point], run: RunResults, title: str, page: 
     panels = []
     for beta in page.betas:
         draw = partial(_pareto_panel, page, run, beta, points)
-        panels.append(Panel(draw, pages.beta_title(run.plan, beta), "|discrimination|", "accuracy"))
-    return facet(
+        panels.append(canvas.Panel(draw, pages.beta_title(run.plan, beta), "|discrimination|", "accuracy"))
+    return canvas.facet(
         f"Pareto front of |discrimination| and accuracy: {title}",
         f"{pages.describe_means(run)} Upper left is better; by means, which may be chance, no technique "
         f"dominates those named and in full colour.{about_scales}",
@@ -155,15 +144,15 @@ def _pareto_panel(
         x, y, _ = points[key]
         x_ends += [x["mean"], x["low"], x["high"]]
         y_ends += [y["mean"], y["low"], y["high"]]
-    x_low, x_high = axis_limits(x_ends, 0.22)
-    y_low, y_high = axis_limits(y_ends, 0.22)
+    x_low, x_high = canvas.axis_limits(x_ends, 0.22)
+    y_low, y_high = canvas.axis_limits(y_ends, 0.22)
     ax.set(xlim=(max(x_low, -0.03 * (x_high - x_low)), x_high), ylim=(y_low, y_high))
     ax.locator_params(nbins=6)
     # 2. The front and Fairea's line.
     front_x = [x["mean"] for x, _, is_on_front in drawn.values() if is_on_front]
     front_y = [y["mean"] for _, y, is_on_front in drawn.values() if is_on_front]
     stairs_x, stairs_y = staircase(front_x, front_y, x_high, y_low)
-    ax.plot(stairs_x, stairs_y, color=GREY, lw=1.0, zorder=1.5, gid="front")
+    ax.plot(stairs_x, stairs_y, color=canvas.GREY, lw=1.0, zorder=1.5, gid="front")
     _draw_fairea(ax, run, page, beta, "demographic-parity")
     # 3. The dots, and names that keep clear of these, of their intervals and of the front.
     labelled = []
@@ -179,11 +168,11 @@ def _pareto_panel(
         if is_on_front:
             labelled.append((technique.label, x_mean, y_mean))
             gid = f"free-{technique.label}"
-            look: Look = {"alpha": 1.0, "zorder": 4}
+            look: canvas.Look = {"alpha": 1.0, "zorder": 4}
         else:
             gid = f"dominated-{technique.label}"
             look = {"alpha": FADED, "zorder": 3}
-        plot_dots(ax, x, y, gid, technique.dot(6.5), **look)
+        canvas.plot_dots(ax, x, y, gid, technique.dot(6.5), **look)
     label_points(ax, labelled, lines)
 
 
@@ -208,7 +197,9 @@ def label_points(
     obstacles = corners + half_widths * [-1, -1, 1, 1]
     obstacles = obstacles[np.isfinite(obstacles).all(axis=1)]
     # 2. Choose where the labels stand.
-    sizes = np.array([(72 * canvas.text_width(label, SMALL) + 2, 1.3 * SMALL) for label, _, _ in labelled])
+    sizes = np.array(
+        [(72 * canvas.text_width(label, canvas.SMALL) + 2, 1.3 * canvas.SMALL) for label, _, _ in labelled]
+    )
     boxes = place_labels(points, sizes, obstacles, np.asarray(ax.bbox.extents) / unit)
     # 3. Write them; where one is far, a line leads from the point to the nearest side of its box.
     low, high = np.split(boxes, 2, axis=1)
@@ -219,9 +210,11 @@ def label_points(
     middles = to_data.transform((low + high) / 2 * unit)
     for i, (label, x, y) in enumerate(labelled):
         if is_far[i]:
-            ax.plot([x, line_ends[i, 0]], [y, line_ends[i, 1]], color=GREY, lw=0.5, zorder=2)
+            ax.plot([x, line_ends[i, 0]], [y, line_ends[i, 1]], color=canvas.GREY, lw=0.5, zorder=2)
         text_x, text_y = middles[i]
-        ax.text(text_x, text_y, label, ha="center", va="center", fontsize=SMALL, color=INK, zorder=5)
+        ax.text(
+            text_x, text_y, label, ha="center", va="center", fontsize=canvas.SMALL, color=canvas.INK, zorder=5
+        )
 
 
 def staircase(
@@ -302,7 +295,7 @@ ROWS: dict[Held, str] = {
     "equalised-odds": "equalised odds: the larger of\nthe differences in TPR and FPR",
 }
 
-CellFrontier = tuple[MeanAndEnds | None, MeanAndEnds, MeanAndEnds]
+CellFrontier = tuple[canvas.MeanAndEnds | None, canvas.MeanAndEnds, canvas.MeanAndEnds]
 """The frontier of a cell's model, None without scores, and its own gap and accuracy."""
 
 Frontiers = Mapping[tuple[CellKey, Held], CellFrontier]
@@ -343,18 +336,18 @@ def _frontier(frontiers: Frontiers, run: RunResults, title: str, page: Page) -> 
     for technique in baselines:
         legend.append((technique.line(2.0), f"thresholds of {technique.label} moved"))
     if len(baselines) < len(page.techniques):
-        legend.append(({"color": GREY, "lw": 0.7}, "of a technique's own model"))
+        legend.append(({"color": canvas.GREY, "lw": 0.7}, "of a technique's own model"))
     legend += _fairea_key(run, page) + _dots_key(page, 6.0)
 
-    def panel(constraint: Held, beta: float) -> Panel:
+    def panel(constraint: Held, beta: float) -> canvas.Panel:
         draw = partial(_frontier_panel, page, run, beta, constraint, frontiers)
         panel_title = ""
         if constraint == "demographic-parity":
             panel_title = pages.beta_title(run.plan, beta)
         x_label = ROWS[constraint] if beta == page.betas[columns // 2] else ""
-        return Panel(draw, panel_title, x_label, "accuracy" if beta == page.betas[0] else "")
+        return canvas.Panel(draw, panel_title, x_label, "accuracy" if beta == page.betas[0] else "")
 
-    return facet(
+    return canvas.facet(
         f"Did the techniques beat moving the thresholds? {title}",
         f"{pages.describe_means(run)} Lines: the best accuracy of thresholds for each group, "
         "chosen on the test rows, with no larger gap. A technique above the thick line does what moving "
@@ -382,14 +375,14 @@ def _frontier_panel(
         elif line is not None:
             ax.plot(TOLERANCES, line["mean"], gid=f"frontier-{i}", zorder=2, **technique.line(0.7))
         if x["n_ok"]:
-            plot_dots(ax, x, y, f"own-{i}", technique.dot(6.0) | {"clip_on": False})
+            canvas.plot_dots(ax, x, y, f"own-{i}", technique.dot(6.0) | {"clip_on": False})
     # All markers are shown, and the lines as far as the markers go.
     marker_x, marker_y = _points_of_lines(ax, "own-")
     line_x, line_y = _points_of_lines(ax, "frontier-")
     if line_x.size or marker_x.size:
         x_right = min(1.0, 1.12 * max(float(marker_x.max(initial=0.0)), 0.05))
         accuracies = np.append(marker_y, line_y[line_x <= x_right])
-        ax.set(xlim=(-0.03 * x_right, x_right), ylim=axis_limits(accuracies, 0.08))
+        ax.set(xlim=(-0.03 * x_right, x_right), ylim=canvas.axis_limits(accuracies, 0.08))
         ax.locator_params(nbins=5)
     _draw_fairea(ax, run, page, beta, constraint)
 
