@@ -63,9 +63,7 @@ def _table(table: TextTable, marks: Marks) -> str:
     for width, is_number in zip(widths, table.numeric, strict=True):
         rule.append("-" * (width - 1) + ":" if is_number else "-" * width)
     rows.insert(1, rule)
-    lines = []
-    for row in rows:
-        lines.append(f"| {' | '.join(map(_pad, row, widths, table.numeric))} |")
+    lines = [f"| {' | '.join(map(_pad, row, widths, table.numeric))} |" for row in rows]
     return "\n".join(lines)
 
 

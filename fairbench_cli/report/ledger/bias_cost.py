@@ -81,9 +81,7 @@ def bias_cost_frame(run: RunResults) -> pd.DataFrame:
 def _bias_cost_frame(run: RunResults) -> pd.DataFrame:
     # The gap in TPR where a table or figure of the run asks for it.
     metrics = [name for name in bias_cost_metrics(run.plan.config) if name in run.results.requested]
-    frames = []
-    for labelled in run.on_all_labels:
-        frames.append(_cost_on_labels(labelled.select(metrics), labelled.labels))
+    frames = [_cost_on_labels(labelled.select(metrics), labelled.labels) for labelled in run.on_all_labels]
     if not frames:
         return pd.DataFrame(columns=BIAS_COST_COLUMNS)
     return pd.concat(frames)[BIAS_COST_COLUMNS]

@@ -166,9 +166,7 @@ def pareto_table(name: str, run: RunResults) -> Document:
 
 def forest_sections(_run: RunResults, page_panels: PagePanels) -> Iterator[Section]:
     """Yield a forest for each slot of the page, which its script draws, and the key to their marks."""
-    forests = []
-    for slot in page_panels.slots:
-        forests.append(slot.make_section([Chart("", "", key=f"forest-{slot.number}")]))
+    forests = [slot.make_section([Chart("", "", key=f"forest-{slot.number}")]) for slot in page_panels.slots]
     yield Section("Who, by how much, at what cost", sections=tuple(forests), tiled=True, anchor="differences")
     has_rules = page_panels.has_reference_rules
     captions = [FOREST_CAPTION]

@@ -15,9 +15,7 @@ from fairbench_cli.report.show.page_slots import PagePanels
 
 def ranks_table(name: str, run: RunResults) -> Document:
     """Return the table of ranks: a section per group of data sets, a row per technique, the best first."""
-    sections = []
-    for group in ranked_groups(run):
-        sections.append(Section(_title(group), tables=(_table(group),)))
+    sections = [Section(_title(group), tables=(_table(group),)) for group in ranked_groups(run)]
     return Document(name, facts=_captions(run), sections=tuple(sections))
 
 

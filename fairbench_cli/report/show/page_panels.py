@@ -413,9 +413,7 @@ def _mean_over_repeats(values: Floats) -> Floats:
 
 def _mean_selection_rates(counts_by_attribute: Sequence[Counts]) -> Floats:
     """Return the selection rates of all groups, means over the repeats: shape (..., groups)."""
-    rates = []
-    for counts in counts_by_attribute:
-        rates.append(_mean_over_repeats(rate_by_group(counts, SELECTION_RATE)))
+    rates = [_mean_over_repeats(rate_by_group(counts, SELECTION_RATE)) for counts in counts_by_attribute]
     return np.concatenate(rates, axis=-1)
 
 

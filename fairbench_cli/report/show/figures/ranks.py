@@ -21,9 +21,7 @@ def draw_ranks(run: RunResults) -> dict[str, Figure]:
     for group in groups:
         case = group.cases[0]
         labels.append([case.classifier_label, case.world, case.representation.replace("original", "")])
-    figures = {}
-    for slug, group in zip(make_slugs(labels), groups, strict=True):
-        figures[slug] = _draw_group(group)
+    figures = {slug: _draw_group(group) for slug, group in zip(make_slugs(labels), groups, strict=True)}
     return figures
 
 
