@@ -31,9 +31,9 @@ from fairbench_cli.base.errors import (
     Flag,
     MessageText,
     Problem,
-    UserError,
     find_nearest,
     format_value,
+    refuse,
     suggest,
 )
 from fairbench_cli.base.safe_text import join_names
@@ -127,8 +127,7 @@ def read_config(
         ]
     except ValidationError as error:
         problems = list(to_problems(error, document))
-    if problems:
-        raise UserError(*sort_by_line(problems, document.name))
+    refuse(sort_by_line(problems, document.name))
     return config
 
 

@@ -108,7 +108,7 @@ def decode_chunks(stream: BinaryIO, encoding: str) -> Iterator[str]:
         yield text
 
 
-def find_undecodable(stream: BinaryIO, encoding: str = "utf-8") -> UndecodableError | None:
+def find_undecodable(stream: BinaryIO) -> UndecodableError | None:
     r"""Return the error for the first byte of a stream that is no text; None where there is none.
 
     >>> import io
@@ -117,7 +117,7 @@ def find_undecodable(stream: BinaryIO, encoding: str = "utf-8") -> UndecodableEr
     (2, 'f,Orl')
     """
     try:
-        for _ in decode_chunks(stream, encoding):
+        for _ in decode_chunks(stream, "utf-8"):
             pass
     except UndecodableError as error:
         return error

@@ -3,7 +3,7 @@
 import difflib
 import json
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -223,6 +223,12 @@ def user_error(
       fix: check the path
     """
     return UserError(Problem(message, fix, where, remedy, assumed))
+
+
+def refuse(problems: Collection[Problem]) -> None:
+    """Raise mistakes as one error, if there are any."""
+    if problems:
+        raise UserError(*problems)
 
 
 def find_nearest(word: str, choices: Iterable[str]) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.base.errors import Problem, UserError, refuse, user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.base.yaml_document import KeyPath, YamlDocument, parse_scalar
 
@@ -84,8 +84,7 @@ def parse_yaml(text: str, name: str) -> YamlDocument:
             f"the tag {tag.value[1]} is not used here", "remove it; quote text", tag.start_mark.line
         )
     data = reader.plain(root, (), ())
-    if reader.problems:
-        raise UserError(*reader.problems)
+    refuse(reader.problems)
     return YamlDocument(data, reader.spots, name)
 
 

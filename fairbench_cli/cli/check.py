@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairbench_cli.base.errors import refuse
 from fairbench_cli.cli.console import fold, say
 
 if TYPE_CHECKING:
@@ -60,8 +61,7 @@ def check(
         entry = name
     called, options = split_name(entry)
     parameters, problems = override_values(YamlDocument(options, {}, "--set"), tuple(set_ or ()))
-    if problems:
-        raise UserError(*problems)
+    refuse(problems)
     with captured():  # of what is imported
         try:
             trials = find_components(entry if called is None else {called: parameters.data})

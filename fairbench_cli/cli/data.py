@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairbench_cli.base.errors import Problem, UserError, format_value, suggest, user_error
+from fairbench_cli.base.errors import Problem, UserError, format_value, refuse, suggest, user_error
 from fairbench_cli.base.files import make_folder, write_text
 from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.cli.console import KEPT, fold, out, print_document, print_rows, print_text, say, talk
@@ -165,8 +165,7 @@ def _for_each(names: Iterable[str], do: Callable[[str], object]) -> None:
             do(name)
         except UserError as error:
             problems += error.problems
-    if problems:
-        raise UserError(*dict.fromkeys(problems))
+    refuse(dict.fromkeys(problems))
 
 
 @app.command()

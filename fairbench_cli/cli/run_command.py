@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.base.errors import Problem, refuse, user_error
 from fairbench_cli.cli.console import print_report, talk
 from fairbench_cli.cli.options import AllTables, Config, DataDir, Only, Output, Reuse, Set, ShardOf
 
@@ -198,8 +198,7 @@ def _refuse_flags(flags: Mapping[str, object]) -> None:
     for flag, value in flags.items():
         if value:
             problems.append(Problem("a simulation has no such choice", "leave it out", flag))
-    if problems:
-        raise UserError(*problems)
+    refuse(problems)
 
 
 def _address(backend: str, scheduler: str | None, jobs: int | None) -> str | None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
+from fairbench_cli.base.errors import Problem, UserError, refuse, suggest, user_error
 from fairbench_cli.base.files import shipped_folder, shipped_names
 from fairbench_cli.base.strict_yaml import read_mapping, remove_spots
 from fairbench_cli.base.validation import (
@@ -277,8 +277,7 @@ class Card(FileModel):
             fix = "leave out unknown_as, or name the cells in the card: label: {unknown: [...]}"
             raise user_error(problem, fix)
         card = self.model_copy(update={"label": self.label.model_copy(update={"unknown_as": policy})})
-        if problems := [Problem(problem, fix) for _, problem, fix in _check_label(card)]:
-            raise UserError(*problems)
+        refuse([Problem(problem, fix) for _, problem, fix in _check_label(card)])
         return card
 
     def for_network(self) -> "Card":
@@ -497,8 +496,7 @@ def read_card(path: Path) -> Card:
     problems = [
         Problem(problem, fix, card.where(*key_path)) for key_path, problem, fix in _check_contradictions(card)
     ]
-    if problems:
-        raise UserError(*sort_by_line(problems, document.name))
+    refuse(sort_by_line(problems, document.name))
     return card
 
 

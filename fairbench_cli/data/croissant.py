@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from fairbench_cli.base.errors import Problem, UserError
+from fairbench_cli.base.errors import Problem, refuse
 from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.data.card import Card, DataFile, TrapKind
 from fairbench_cli.data.column_card import ColumnCard
@@ -67,8 +67,7 @@ def to_croissant(
     """
     checksums = dict(sha256 or {}) | {file.name: file.sha256 for file in card.every_file if file.sha256}
     problems = list(_check_metadata(card, checksums))
-    if problems:
-        raise UserError(*problems)
+    refuse(problems)
     files = card.every_file
     ids = make_slugs([file.name] for file in files)
     authors, year = _parse_citation(card.citation)

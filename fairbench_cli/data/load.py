@@ -12,7 +12,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairbench_cli.base.errors import ArgumentError, Problem, UserError, format_value, suggest, user_error
+from fairbench_cli.base.errors import (
+    ArgumentError,
+    Problem,
+    UserError,
+    format_value,
+    refuse,
+    suggest,
+    user_error,
+)
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.yaml_document import KeyPath
 from fairbench_cli.data.card import UNKNOWN, Card
@@ -304,8 +312,7 @@ def _select_kept_rows(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     problems: list[Problem] = []
     for name, values in card.keep.items():
         problems += check_named_values(card, name, values, set(frame[name].unique()), ("keep", name))
-    if problems:
-        raise UserError(*problems)
+    refuse(problems)
     for name, values in card.keep.items():
         frame = frame[frame[name].isin(values)]
     for name, between in card.keep_between.items():
@@ -697,8 +704,7 @@ def load(
                 problems += read.to_problems(misfit)
             else:
                 problems += tested.to_problems(misfit)
-    if problems:
-        raise UserError(*problems)
+    refuse(problems)
     table = make_table(columns)
     if test is None:
         return Dataset(card, table, located.sha256, located)
@@ -782,8 +788,7 @@ def _select_used_cells(read: ReadFiles) -> pd.DataFrame:
     problems: list[Problem] = []
     for name, values in card.test_rows.items():
         problems += check_named_values(card, name, values, set(frame[name].unique()), ("test_rows", name))
-    if problems:
-        raise UserError(*problems)
+    refuse(problems)
     # In the card's order where it lists all columns that are wanted, else in the file's.
     order = card.columns if card.other_columns == "drop" else frame.columns
     return frame.loc[find_complete_rows(card, frame), [name for name in order if not card.drops(name)]]

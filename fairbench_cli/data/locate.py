@@ -8,7 +8,7 @@ from pathlib import Path
 
 import platformdirs
 
-from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.base.errors import Problem, refuse, user_error
 from fairbench_cli.data.card import Card, DataFile, find_card, read_card, shipped_network
 
 TIMEOUT_SECONDS = 60
@@ -77,8 +77,7 @@ def locate_files(
             problems.append(_describe_wrong_file(card, file, path, digest))
         paths.append(path)
         hashes[file.name] = digest
-    if problems:
-        raise UserError(*problems)
+    refuse(problems)
     return LocatedFiles(tuple(paths), hashes)
 
 
@@ -151,8 +150,7 @@ def fetch_files(card: Card, say: Callable[[str], None], folder: Path | None = No
             if problem:
                 problems += [problem]
         paths.append(path)
-    if problems:
-        raise UserError(*problems)
+    refuse(problems)
     return paths
 
 

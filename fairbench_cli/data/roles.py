@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from fairbench_cli.base.errors import Problem, UserError, format_value, suggest
+from fairbench_cli.base.errors import Problem, format_value, refuse, suggest
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.base.spelling_variants import MOST_NAMED, find_spelling_variants
 from fairbench_cli.base.strict_yaml import yaml_word
@@ -55,8 +55,7 @@ def resolve_roles(
         As `Dataset.roles`, and when there is no such column.
     """
     problems = _check_roles(card, attribute, columns, occurring, source)
-    if problems:
-        raise UserError(*dict.fromkeys(problems))
+    refuse(dict.fromkeys(problems))
     return card.roles(attribute, {column.name: column.levels for column in columns})
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic_core import to_jsonable_python
 
 from fairbench_cli.base.checksums import FIELD, digest
-from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
+from fairbench_cli.base.errors import Problem, UserError, refuse, suggest, user_error
 from fairbench_cli.base.files import make_folder, read_text
 from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
 from fairbench_cli.base.strict_yaml import yaml_word
@@ -228,8 +228,7 @@ def prepare_datasets(
             located.append(_locate(spec, config, data_dir))
         except UserError as error:
             problems.extend(error.problems)
-    if problems:  # before anything is read, which takes longer
-        raise UserError(*dict.fromkeys(problems))
+    refuse(dict.fromkeys(problems))  # before anything is read, which takes longer
     rows: dict[LoadedAs, Dataset] = {}  # several entries may be of one card
     for dataset_files in located:
         try:
@@ -237,15 +236,14 @@ def prepare_datasets(
             prepared.append(_prepare(dataset_files, config, rows, tell))
         except UserError as error:
             problems.extend(error.problems)
-    if problems:  # which groups fit the data is known only where all data sets could be read
-        raise UserError(*dict.fromkeys(problems))
+    # Which groups fit the data is known only where all data sets could be read.
+    refuse(dict.fromkeys(problems))
     for i, attribute in enumerate(config.attributes):
         unknown = unknown_attribute(attribute, [dataset.protected.all_names for dataset in prepared])
         if unknown is not None:
             problem = f"attributes: {unknown[0]} with groups that fit the data"
             problems.append(Problem(problem, "correct its card", config.where("attributes", i)))
-    if problems:
-        raise UserError(*dict.fromkeys(problems))
+    refuse(dict.fromkeys(problems))
     return prepared
 
 
@@ -386,8 +384,7 @@ def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: 
                 where = config.where(*world.key_paths[0])
                 called = f"{prepared.card.name}: {cell_world}"
                 problems += [Problem(f"{called}: {p.what}", p.fix, where) for p in error.problems]
-    if problems:
-        raise UserError(*dict.fromkeys(problems))
+    refuse(dict.fromkeys(problems))
 
 
 def _check_names(prepared: PreparedDataset, representations: Iterable[Representation]) -> None:

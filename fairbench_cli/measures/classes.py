@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.counts import Floats, divide, row_masses
 from fairbench_cli.measures.significance import FEW_EXPECTED
 
 Ints = NDArray[np.intp]
@@ -396,9 +396,7 @@ def clustered_rows(
     codes = np.unique(np.asarray(clusters), return_inverse=True)[1]
     order = np.argsort(codes, kind="stable")
     code = codes[order]
-    mass = np.ones(len(code))
-    if weights is not None:
-        mass = np.asarray(weights, dtype=np.float64)[order]
+    mass = row_masses(weights, len(code))[order]
     group = np.unique(np.asarray(groups)[order], return_inverse=True)[1]
     class_ = np.unique(np.asarray(classes)[order], return_inverse=True)[1]
     shape = (int(group.max(initial=-1)) + 1, int(class_.max(initial=-1)) + 1)

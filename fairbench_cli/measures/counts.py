@@ -244,6 +244,13 @@ def as_floats(*numbers: ArrayLike) -> tuple[Floats, ...]:
     return np.broadcast_arrays(*(np.asarray(number, dtype=np.float64) for number in numbers))
 
 
+def row_masses(weights: ArrayLike | None, n_rows: int) -> Floats:
+    """Return the weights of rows; 1 each where none are given."""
+    if weights is None:
+        return np.ones(n_rows)
+    return np.asarray(weights, dtype=np.float64)
+
+
 def divide(above: ArrayLike, below: ArrayLike) -> Floats:
     """Divide; 0/0 is NaN and x/0 is infinite, without a warning.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.counts import Floats, row_masses
 from fairbench_cli.measures.means import Contrast
 from fairbench_cli.measures.regression import (
     NO_ESTIMATE,
@@ -177,9 +177,7 @@ def decompose_difference(
     """
     target = np.asarray(outcome, dtype=np.float64)
     mask = np.asarray(is_group, dtype=bool)
-    mass = np.ones(len(target))
-    if weights is not None:
-        mass = np.asarray(weights, dtype=np.float64)
+    mass = row_masses(weights, len(target))
     sides = [mask & (mass > 0), ~mask & (mass > 0)]
     outcome_means = [_weighted_mean(target[side], mass[side]) for side in sides]
     difference = outcome_means[0] - outcome_means[1]
@@ -268,9 +266,7 @@ def adjusted_difference(
     """
     target = np.asarray(outcome, dtype=np.float64)
     mask = np.asarray(is_group, dtype=bool)
-    mass = np.ones(len(target))
-    if weights is not None:
-        mass = np.asarray(weights, dtype=np.float64)
+    mass = row_masses(weights, len(target))
     columns = [mask.astype(np.float64)[:, None]]
     if predictors:
         columns.insert(0, _to_columns(predictors).matrix)

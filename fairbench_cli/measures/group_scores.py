@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairbench_cli.measures.counts import PAIR, Counts, Floats, divide, is_outside
+from fairbench_cli.measures.counts import PAIR, Counts, Floats, divide, is_outside, row_masses
 
 BINS = 10
 """Ranges of the score, equally wide, in which scores and labels are compared for the calibration gap."""
@@ -146,10 +146,7 @@ def sum_scores(
     codes = np.asarray(group, dtype=np.intp)
     labels = np.asarray(label, dtype=np.intp)
     n_groups = len(groups)
-    if weights is None:
-        mass = np.ones(len(codes))
-    else:
-        mass = np.asarray(weights, dtype=np.float64)
+    mass = row_masses(weights, len(codes))
     by_label = 2 * codes + labels
     rows = sum_at(by_label, mass, 2 * n_groups).reshape(n_groups, 2)
     wins = np.full((n_groups, n_groups), np.nan)

@@ -18,7 +18,7 @@ from fairbench_cli.measures.classes import (
     compare_classes,
     permutation_p,
 )
-from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.counts import Floats, divide, row_masses
 from fairbench_cli.measures.functions import shared_information
 from fairbench_cli.measures.means import mean_interval
 from fairbench_cli.measures.moments import Moments, sum_powers
@@ -98,9 +98,7 @@ def attribute_slope(
     numbers = np.asarray(x, dtype=np.float64)
     slope = fit_line(numbers, y, weights, clusters, confidence).slope
     order = np.argsort(numbers, kind="stable")
-    mass = np.ones(len(numbers))
-    if weights is not None:
-        mass = np.asarray(weights, dtype=np.float64)
+    mass = row_masses(weights, len(numbers))
     rows = _kish_rows(mass)
     low_point, high_point = weighted_quantiles(numbers[order], mass[order], SPAN, rows).value
     return AttributeSlope(
@@ -343,9 +341,7 @@ def _bin_rows(
 ) -> _BinnedRows:
     """Return the rows in bins of equally many, at most `bins` and each of at least `LEAST_IN_BIN`."""
     numbers = np.asarray(x, dtype=np.float64)
-    mass = np.ones(len(numbers))
-    if weights is not None:
-        mass = np.asarray(weights, dtype=np.float64)
+    mass = row_masses(weights, len(numbers))
     order = np.argsort(numbers, kind="stable")
     order = order[mass[order] > 0]
     numbers = numbers[order]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.measures.clusters import LEAST_CLUSTERS, LEAST_DEGREES, t_quantile, t_test_p
-from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.counts import Floats, divide, row_masses
 from fairbench_cli.measures.means import Contrast, wider_interval
 from fairbench_cli.measures.significance import EXACT, SPANNED, normal_p, normal_quantile
 
@@ -182,9 +182,7 @@ def independent_columns(columns: ArrayLike, weights: ArrayLike | None = None) ->
     [True, False, False]
     """
     matrix = np.asarray(columns, dtype=np.float64)
-    root = np.ones(len(matrix))
-    if weights is not None:
-        root = np.sqrt(np.asarray(weights, dtype=np.float64))
+    root = np.sqrt(row_masses(weights, len(matrix)))
     total = root @ root
     directions = [divide(root, math.sqrt(total))]
     is_independent = np.zeros(matrix.shape[1], dtype=bool)
@@ -490,9 +488,7 @@ def spearman(
     >>> round(rho.value, 4), round(rho.low, 4), round(rho.high, 4)
     (0.8286, -0.1272, 0.9865)
     """
-    mass = np.ones(len(np.asarray(x)))
-    if weights is not None:
-        mass = np.asarray(weights, dtype=np.float64)
+    mass = row_masses(weights, len(np.asarray(x)))
     rank_x = weighted_ranks(x, mass)
     rank_y = weighted_ranks(y, mass)
     correlation = _correlation(rank_x, rank_y, mass)

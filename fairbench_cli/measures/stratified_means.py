@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.counts import Floats, divide, row_masses
 from fairbench_cli.measures.means import Contrast, MeanInterval, welch_degrees, wider_interval
 
 Ints = NDArray[np.intp]
@@ -98,9 +98,7 @@ def stratify_means(
     """
     target = np.asarray(outcome, dtype=np.float64)
     mask = np.asarray(is_group, dtype=bool)
-    mass = np.ones(len(target))
-    if weights is not None:
-        mass = np.asarray(weights, dtype=np.float64)
+    mass = row_masses(weights, len(target))
     codes = None if clusters is None else np.asarray(clusters, dtype=np.intp)
     # Less their mean, so that large numbers keep their digits.
     target = target - divide(mass @ target, mass.sum())

@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairbench_cli.measures.counts import PAIR, Counts, Floats, count
+from fairbench_cli.measures.counts import PAIR, Counts, Floats, count, row_masses
 
 Constraint = Literal["none", "demographic-parity", "tpr-parity", "fpr-parity", "equalised-odds"]
 Norm = Literal["max", "sum"]
@@ -156,10 +156,7 @@ def group_points(score: ArrayLike, y: ArrayLike, weights: ArrayLike | None = Non
         raise ValueError("a group has no rows")
     if not np.isfinite(score).all():
         raise ValueError("a score is not a finite number")
-    if weights is None:
-        mass = np.ones(len(score))
-    else:
-        mass = np.asarray(weights, dtype=np.float64)
+    mass = row_masses(weights, len(score))
     distinct, level = np.unique(score, return_inverse=True)
     # Summed by score first, so that the order of the rows matters to rounding alone.
     fp, tp = (

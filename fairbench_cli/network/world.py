@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.base.errors import Problem, refuse, user_error
 from fairbench_cli.data.table import Codes, Column, Floats, Table
 from fairbench_cli.network.bias import Groups, shift
 from fairbench_cli.network.draw import BLOCK, make_row_drawer
@@ -329,8 +329,7 @@ def make_world(
         if not 0 <= strength <= 1:
             problems.append(Problem(f"{name} is {strength}", f"give a {name} from 0 to 1"))
         problems += mechanism.check(data)
-    if problems:
-        raise UserError(*dict.fromkeys(problems))
+    refuse(dict.fromkeys(problems))
     world = World(net, net, label, favourable, groups)
     for mechanism in mechanisms:
         if not mechanism.neutral or _find_strength(mechanism):

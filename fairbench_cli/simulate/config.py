@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.base.errors import Problem, refuse, user_error
 from fairbench_cli.base.strict_yaml import dump_yaml, override_values, read_mapping
 from fairbench_cli.base.validation import (
     NAME,
@@ -149,8 +149,7 @@ def read_simulation(path: Path, overrides: tuple[str, ...] = ()) -> Simulation:
         simulation = Simulation.model_validate(document.data)
     except ValidationError as error:
         problems += to_problems(error, document)
-    if problems:
-        raise UserError(*sort_by_line(problems, document.name))
+    refuse(sort_by_line(problems, document.name))
     return simulation
 
 

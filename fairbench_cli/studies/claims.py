@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, ValidationError, model_validator
 
-from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.base.errors import Problem, UserError, refuse, user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.base.validation import StrictModel, mistake, to_findings
@@ -172,8 +172,7 @@ def read_claims(path: Path) -> dict[str, Claim]:
         problems.append(Problem(f"no CSV: {error}", "close the quotes of the cells", position))
     if len(set(columns)) < len(columns):
         problems.append(Problem("two columns have one name", "leave one out", f"{path}:1"))
-    if problems:
-        raise UserError(*problems)
+    refuse(problems)
     if not claims:
         fields = ", ".join(Claim.model_fields)
         raise user_error("there is no claim in it", f"a claim is a row with {fields}", str(path))

@@ -408,15 +408,15 @@ def short_curves(all_curves: Sequence[ScoreCurves], _: Report) -> Sequence[Secti
     return (Section(title, tables=(SHORT.table("", columns, rows),)),)
 
 
-def format_span(low: float, high: float, digits: int = 6) -> str:
+def format_span(low: float, high: float) -> str:
     """Write a range of scores.
 
-    >>> format_span(2.0, 4.0), format_span(0.25, 0.25), format_span(0.123456, 0.5, 3)
-    ('2 to 4', '0.25', '0.123 to 0.5')
+    >>> format_span(2.0, 4.0), format_span(0.25, 0.25), format_span(0.12345678, 0.5)
+    ('2 to 4', '0.25', '0.123457 to 0.5')
     """
     if low == high:
-        return f"{low:.{digits}g}"
-    return f"{low:.{digits}g} to {high:.{digits}g}"
+        return f"{low:.6g}"
+    return f"{low:.6g} to {high:.6g}"
 
 
 def _score_section(curves: ScoreCurves, where: str, report: Report, view: View) -> Section:

@@ -360,12 +360,10 @@ def _limits(cells: Floats, confidence: float) -> tuple[Floats, Floats]:
     return difference_interval(above[..., 0], below[..., 0], above[..., 1], below[..., 1], confidence)
 
 
-def explanation_section(
-    explanation: Explanation, config: AuditConfig, view: View, selected: str = "is selected"
-) -> Section:
-    """Return an explanation in words and tables; `selected` says what a group is more or less often."""
-    sentences = [_describe_difference(explanation, selected)]
-    sentences += _describe_paradox(explanation, selected)
+def _explanation_section(explanation: Explanation, config: AuditConfig, view: View) -> Section:
+    """Return an explanation in words and tables."""
+    sentences = [_describe_difference(explanation)]
+    sentences += _describe_paradox(explanation)
     poorly_compared = [
         stratified_part for stratified_part in explanation.parts if stratified_part.compared < FEW_COMPARED
     ]
@@ -398,7 +396,7 @@ def short_explanations(explanations: Sequence[Explanation], report: Report) -> S
     sentences = []
     for explanation in explanations:
         rows += [(explanation, part) for part in explanation.parts]
-        sentences += _describe_paradox(explanation, "is selected")
+        sentences += _describe_paradox(explanation)
         poorly_compared = [part for part in explanation.parts if part.compared < FEW_COMPARED]
         if poorly_compared:
             sentences.append(f"{explanation.group}: {_describe_incomplete(poorly_compared)}")
@@ -459,7 +457,7 @@ def _format_points(difference: Interval, *, is_lower: bool) -> str:
     return f"{value:.1f} ({low:.1f} to {high:.1f})"
 
 
-def _describe_difference(explanation: Explanation, selected: str) -> str:
+def _describe_difference(explanation: Explanation) -> str:
     """Return who is selected more often."""
     value = formatting.number(abs(explanation.difference.value))
     if value == formatting.DASH:
@@ -471,11 +469,11 @@ def _describe_difference(explanation: Explanation, selected: str) -> str:
         often = "less often than"
     else:
         often = "more often than"
-    clause = f"{explanation.group} {selected} {often} {explanation.reference}"
+    clause = f"{explanation.group} is selected {often} {explanation.reference}"
     return f"{clause}: the difference is {difference_text}."
 
 
-def _describe_paradox(explanation: Explanation, selected: str) -> list[str]:
+def _describe_paradox(explanation: Explanation) -> list[str]:
     """Return that a difference which is beyond chance goes the other way within strata; else nothing.
 
     Of strata that compare few of the rows nothing is said.
@@ -497,7 +495,7 @@ def _describe_paradox(explanation: Explanation, selected: str) -> list[str]:
             else:
                 turned.append(clause)
     paradox = (
-        f"Simpson's paradox: {explanation.group} {selected} {group_adverb} often of all, but {other_adverb} "
+        f"Simpson's paradox: {explanation.group} is selected {group_adverb} often of all, but {other_adverb} "
         "often within strata of"
     )
     sentences = []
@@ -574,7 +572,7 @@ EXPLAINED = Part[StrataOfRows, tuple[Explanation, ...]](
     judge=explain,
     found_type=tuple[Explanation, ...],
     sections=lambda explanations, report, view: [
-        explanation_section(explanation, report.config, view) for explanation in explanations
+        _explanation_section(explanation, report.config, view) for explanation in explanations
     ],
     short=short_explanations,
     line=describe_largest,

@@ -20,8 +20,8 @@ from fairbench_cli.base.errors import (
     Flag,
     MessageText,
     Problem,
-    UserError,
     format_value,
+    refuse,
     suggest,
     user_error,
 )
@@ -121,8 +121,7 @@ def _recode(source: Source, config: AuditConfig, *, is_baseline: bool) -> Source
             present = [value for value in listed if value in counts]
             if present:
                 notes.append(f"{name}: {describe_merge(new_value, present, counts)}.")
-    if problems:
-        raise UserError(*problems)
+    refuse(problems)
     return replace(source, in_sql=tuple(in_sql), notes=source.notes + tuple(notes))
 
 
@@ -169,8 +168,7 @@ def _keep_rows(source: Source, config: AuditConfig, *, is_baseline: bool, is_who
             expression = source_with_numbers.in_sql[column].expression(kind)
             in_columns = in_columns.replace(f"{kind}_{column} ", f"({expression}) ")
         source = _leave_out(source, in_columns, reason)
-    if problems:
-        raise UserError(*problems)
+    refuse(problems)
     if not source.row("SELECT 1 FROM predictions LIMIT 1"):
         if not is_whole:
             return all_rows

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.base.errors import Flag, Problem, UserError, user_error
+from fairbench_cli.base.errors import Flag, Problem, UserError, refuse, user_error
 from fairbench_cli.base.safe_text import format_path
 
 if TYPE_CHECKING:  # a file of somebody's scores needs none of it
@@ -117,8 +117,7 @@ def _refuse_keys_of_files(config: AuditConfig) -> None:
     for key, problem in OF_FILES.items():
         if getattr(config, key) is not None:
             problems.append(Problem(problem, "leave it out", Flag(key)))
-    if problems:
-        raise UserError(*problems)
+    refuse(problems)
 
 
 def _read_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: int | None) -> RunRows:

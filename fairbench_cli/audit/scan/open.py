@@ -74,7 +74,7 @@ from fairbench_cli.audit.scan.spellings import (
     check_alike_groups_of_rows,
     merge_groups,
 )
-from fairbench_cli.base.errors import Flag, UserError, format_value, user_error
+from fairbench_cli.base.errors import Flag, UserError, format_value, refuse, user_error
 from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.base.progress_callbacks import PercentDone, ProgressCallback, ignore_progress
 from fairbench_cli.base.safe_text import format_count, format_path
@@ -642,8 +642,7 @@ def _finish_scan(rows: CountedRows, slices: tuple[Slice, ...]) -> Scan:
     sizes: dict[str, dict[str, int]] = {}
     for name, groups in written_values.items():
         sizes[name] = {group: sum(values.values()) for group, values in groups.items()}
-    if problems := check_alike_groups(sizes, config):
-        raise UserError(*problems)
+    refuse(check_alike_groups(sizes, config))
     for name, groups in written_values.items():
         notes += _describe_groups(name, groups, sizes[name], config)
     notes += describe_dropped(rows.source, roles.attributes, rows.bins, sizes)

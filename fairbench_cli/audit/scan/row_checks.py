@@ -23,7 +23,7 @@ from fairbench_cli.audit.scan.readings import PERCENT, Cut, Ints, SplitTies
 from fairbench_cli.audit.scan.roles import MOST_VALUES
 from fairbench_cli.audit.scan.scan import CountedRows, group_name
 from fairbench_cli.audit.scan.source import Source
-from fairbench_cli.base.errors import Flag, MessageText, Problem, UserError, format_value, user_error
+from fairbench_cli.base.errors import Flag, MessageText, Problem, UserError, format_value, refuse, user_error
 from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.data.recognise import (
     named_like_counts,
@@ -358,8 +358,7 @@ def _describe_totals(rows: CountedRows) -> list[str]:
         )
         if stays or is_left:
             problems.append(_total_problem(rows, name, totals, summands_of[name], stays=stays))
-    if problems:
-        raise UserError(*problems)
+    refuse(problems)
     return notes
 
 

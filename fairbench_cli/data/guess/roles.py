@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
+from fairbench_cli.base.errors import Problem, UserError, refuse, suggest, user_error
 from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.columns import Cells, bin_numbers, format_edge, is_number, parse_numbers
@@ -253,8 +253,7 @@ def parse_roles(
     requested = [read(partial(parse_group, text, table, PROTECTED)) for text in protected]
     groups = [group for group in requested if group is not None]
     problems += find_clashes(outcome, groups)
-    if problems:
-        raise UserError(*problems)
+    refuse(problems)
     return outcome, groups
 
 

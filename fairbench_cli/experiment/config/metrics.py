@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from fairbench_cli.base import plugins
-from fairbench_cli.base.errors import Problem, UserError, find_nearest, user_error
+from fairbench_cli.base.errors import Problem, UserError, find_nearest, refuse, user_error
 from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.metric import Metric
@@ -114,8 +114,7 @@ def find_metrics(names: Iterable[str], base: Path, flag: str) -> list[MetricSpec
             specs.append(find_metric(name, base))
         except UserError as error:
             wrong += error.reported_at(flag)
-    if wrong:
-        raise UserError(*wrong)
+    refuse(wrong)
     return specs
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fairbench_cli.base.errors import Problem, UserError, find_nearest, suggest, user_error
+from fairbench_cli.base.errors import Problem, find_nearest, refuse, suggest, user_error
 from fairbench_cli.base.files import read_text, shipped_folder, shipped_names
 from fairbench_cli.base.plugins import find_clashes, short_name
 from fairbench_cli.base.strict_yaml import override_values, read_mapping
@@ -161,8 +161,7 @@ def of_document(document: YamlDocument, base: Path, overrides: tuple[str, ...] =
     problems += wrong
     problems += cross_checks(source, context.wrong)
     problems += find_clashes(files)
-    if problems:
-        raise UserError(*sort_by_line(problems, document.name))
+    refuse(sort_by_line(problems, document.name))
     return _resolved(config, cards, base).read_from(document)
 
 

@@ -21,8 +21,7 @@ def draw_ranks(run: RunResults) -> dict[str, Figure]:
     for group in groups:
         case = group.cases[0]
         labels.append([case.classifier_label, case.world, case.representation.replace("original", "")])
-    figures = {slug: _draw_group(group) for slug, group in zip(make_slugs(labels), groups, strict=True)}
-    return figures
+    return {slug: _draw_group(group) for slug, group in zip(make_slugs(labels), groups, strict=True)}
 
 
 def _draw_group(group: RankedGroup) -> Figure:
