@@ -538,8 +538,8 @@ class RankComparison:
     p : array
         Two-sided p of "as likely more as less" that agrees with the limits; where one group has more
         throughout that of all orders of the rows, of which two are like this one.
-    statistic : array
-        Brunner and Munzel's.
+    statistic, p_t, t_low, t_high : array
+        Brunner and Munzel's test with Student's t, and its limits.
     largest_distance : array
         Of the two distributions.
     mann_whitney_u, p_mann_whitney : array
@@ -555,6 +555,9 @@ class RankComparison:
     high: Floats
     p: Floats
     statistic: Floats
+    p_t: Floats
+    t_low: Floats
+    t_high: Floats
     largest_distance: Floats
     mann_whitney_u: Floats
     p_mann_whitney: Floats
@@ -580,8 +583,8 @@ def compare_placements(
     >>> comparison = compare_placements(row_placements(drug, placebo))
     >>> round(float(comparison.p_more), 4), round(float(comparison.statistic), 4)
     (0.789, 3.1375)
-    >>> round(float(comparison.p), 6)
-    0.028561
+    >>> round(float(comparison.p_t), 6), round(float(comparison.p), 6)
+    (0.005786, 0.028561)
     """
     variance = sums.group_variance + sums.reference_variance
     degrees = welch_degrees(
@@ -617,6 +620,9 @@ def compare_placements(
         high=limits[1],
         p=p,
         statistic=statistic,
+        p_t=t_test_p(np.where(has_spread, statistic, np.nan), degrees),
+        t_low=sums.p_more - quantile * error,
+        t_high=sums.p_more + quantile * error,
         largest_distance=sums.largest_distance,
         mann_whitney_u=_unweighted(sums, sums.p_more * sums.group.rows * sums.reference.rows),
         p_mann_whitney=_mann_whitney_p(sums),
