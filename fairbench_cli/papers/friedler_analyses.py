@@ -18,7 +18,7 @@ from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report.ledger import cell_labels
 from fairbench_cli.report.ledger.inference import EQUAL, paired_test
-from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, TECHNIQUE, DatasetRepeats
+from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, TECHNIQUE, DatasetRepeats, join_frames
 from fairbench_cli.report.ledger.results import RunResults, summary_frame
 from fairbench_cli.report.show import tables
 
@@ -111,9 +111,7 @@ def representations_frame(run: RunResults) -> pd.DataFrame:
                 "equal": (is_pair & (np.abs(differences) <= EQUAL)).sum(axis=1) / n,
             }
             frames.append(data.frame.iloc[firsts].assign(**columns)[COLUMNS])
-    if not frames:
-        return pd.DataFrame(columns=COLUMNS)
-    return pd.concat(frames, ignore_index=True)
+    return join_frames(frames, COLUMNS)
 
 
 Names = tuple[Any, ...]
@@ -490,9 +488,7 @@ def metric_pairs_frame(run: RunResults) -> pd.DataFrame:
         matrix = observed.values.round(DIGITS).corr(min_periods=FEWEST_VALUES)
         pairs = _pair_rows(matrix, observed.values)
         frames.append(pairs.assign(dataset=dataset, world=world, beta=beta)[columns])
-    if not frames:
-        return pd.DataFrame(columns=columns)
-    return pd.concat(frames, ignore_index=True)
+    return join_frames(frames, columns)
 
 
 def clusters_frame(run: RunResults) -> pd.DataFrame:

@@ -73,6 +73,9 @@ MOST_AUDITS = 12  # that are kept, to go back to
 FEW_VALUES = 40  # of a column that rows are split by
 
 
+VERBS = ("is_finished", "look", "change", "questions", "audit", "switch", "page", "write", "write_example")
+
+
 class Desk:
     """One file, what was understood of it, and the last audits.
 
@@ -107,17 +110,7 @@ class Desk:
     @property
     def verbs(self) -> Mapping[str, Callable[..., Any]]:
         """What can be asked for, by name."""
-        return {
-            "is_finished": self.is_finished,
-            "look": self.look,
-            "change": self.change,
-            "questions": self.questions,
-            "audit": self.audit,
-            "switch": self.switch,
-            "page": self.page,
-            "write": self.write,
-            "write_example": self.write_example,
-        }
+        return {name: getattr(self, name) for name in VERBS}
 
     def write_example(self) -> dict[str, Any]:
         """Write the example into the file, and return its options, and what people should know of it."""
@@ -289,17 +282,13 @@ class Desk:
                 changed["bins"] = {**changed.get("bins", {}), attribute: _read_edges(attribute, str(value))}
             elif kind == "metric" and value == ALL_RATES:
                 changed[kind] = [name for name in METRICS if name not in NOT_AT_ONCE]
-            elif kind in ("metric", "attribute"):
+            elif kind in ("metric", "attribute", "explain"):
                 changed[kind] = [value] if value else answered.get(kind)
-            elif kind == "slice":
+            elif kind in ("slice", "margin"):
                 changed[kind] = value or answered.get(kind)
             elif kind == "tau":
                 changed["tau"] = float(value) if value else answered.get("tau")
                 changed["margin"] = None if value else answered.get("margin")
-            elif kind == "margin":
-                changed[kind] = value or answered.get(kind)
-            elif kind == "explain":
-                changed[kind] = [value] if value else answered.get(kind)
             elif kind in ("threshold", "top_share"):
                 changed[kind] = [_read_cut(str(value))] if value else answered.get(kind)
             elif kind == "mitigate":

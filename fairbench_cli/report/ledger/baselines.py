@@ -32,6 +32,7 @@ from fairbench_cli.report.ledger.journal_arrays import (
     DatasetRepeats,
     cell_key,
     is_baseline,
+    join_frames,
     mean_and_interval,
 )
 from fairbench_cli.report.ledger.paired_differences import (
@@ -193,9 +194,7 @@ def baselines_frame(run: RunResults) -> pd.DataFrame:
             n=config.repeats,
         )
         frames.append(frame[BASELINE_COLUMNS])
-    if not frames:
-        return pd.DataFrame(columns=BASELINE_COLUMNS)
-    return pd.concat(frames, ignore_index=True)
+    return join_frames(frames, BASELINE_COLUMNS)
 
 
 GAP = "demographic-parity-difference"  # of two groups |discrimination|

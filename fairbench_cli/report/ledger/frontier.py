@@ -36,6 +36,7 @@ from fairbench_cli.report.ledger.journal_arrays import (
     TECHNIQUE,
     DatasetRepeats,
     is_baseline,
+    join_frames,
     mean_and_interval,
 )
 from fairbench_cli.report.ledger.paired_differences import adjust_by_family, verdict_words
@@ -311,7 +312,7 @@ def frontier_frame(run: RunResults) -> pd.DataFrame:
             n=run.plan.config.repeats,
         )
         frames.append(frame[FRONTIER_COLUMNS])
-    return _join_frames(frames, FRONTIER_COLUMNS)
+    return join_frames(frames, FRONTIER_COLUMNS)
 
 
 @lru_cache(maxsize=2)  # the CSV and the table are of one run
@@ -387,7 +388,7 @@ def frontier_distance_frame(run: RunResults) -> pd.DataFrame:
             chosen_high=to_chosen.high,
         )
         frames.append(frame[frame["n"] > 0])
-    frame = _join_frames(frames, FRONTIER_DISTANCE_COLUMNS + ["side"])
+    frame = join_frames(frames, FRONTIER_DISTANCE_COLUMNS + ["side"])
     family = run.plan.config.family
     p_holm = adjust_by_family(frame, frame["p"].to_numpy(dtype=float), BLOCK + ["constraint"], family)
     verdict = verdict_words(
@@ -435,11 +436,3 @@ def _test_in_population(moved: MovedThresholds, differences: Floats, thresholds:
         variance[cell] = np.square(deviation)
         freedom[cell] = np.minimum(to_none.freedom[0, cell], to_thresholds.freedom[0])
     return paired_test(differences, data.design.ratio, RowVariance(variance, freedom))
-
-
-def _join_frames(frames: list[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
-    """Return frames one below the other; without any row an empty frame with these columns."""
-    frames = [frame for frame in frames if len(frame)]
-    if not frames:
-        return pd.DataFrame(columns=columns)
-    return pd.concat(frames, ignore_index=True)

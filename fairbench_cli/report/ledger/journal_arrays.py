@@ -517,3 +517,11 @@ def mean_and_interval(values: Floats) -> dict[str, Any]:
     sd = np.sqrt(squares / np.where(n > 1, n - 1, np.nan))
     low, high = t_interval(mean, sd, n)
     return {"mean": mean, "sd": sd, "low": low, "high": high, "n_ok": n}
+
+
+def join_frames(frames: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
+    """Return frames one below the other; without any row an empty frame with these columns."""
+    frames = [frame for frame in frames if len(frame)]
+    if not frames:
+        return pd.DataFrame(columns=list(columns))
+    return pd.concat(frames, ignore_index=True)

@@ -29,6 +29,7 @@ from fairbench_cli.report.ledger.journal_arrays import (
     cell_key,
     check_attributes,
     collect_datasets,
+    join_frames,
     mean_and_interval,
     t_interval,
 )
@@ -578,6 +579,4 @@ def sweep_frame(run: RunResults) -> pd.DataFrame:
                     columns[statistic] = np.concatenate([interval[statistic] for interval in intervals])
                 columns["n"] = config.repeats
                 frames.append(pd.DataFrame(columns)[SWEEP_COLUMNS])
-    if not frames:
-        return pd.DataFrame(columns=SWEEP_COLUMNS)
-    return pd.concat(frames, ignore_index=True)
+    return join_frames(frames, SWEEP_COLUMNS)

@@ -16,7 +16,13 @@ from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import METRICS, distance, measure
 from fairbench_cli.report.ledger.inference import paired_test
-from fairbench_cli.report.ledger.journal_arrays import CELL_COLUMNS, CellKey, DatasetRepeats, cell_key
+from fairbench_cli.report.ledger.journal_arrays import (
+    CELL_COLUMNS,
+    CellKey,
+    DatasetRepeats,
+    cell_key,
+    join_frames,
+)
 from fairbench_cli.report.ledger.results import NO_VALUES, RunResults
 
 SHOWN = ("accuracy", "impact-ratio", "discrimination")
@@ -87,9 +93,7 @@ def tuning_curve_frame(run: RunResults) -> pd.DataFrame:
         frame = frame.assign(value=values.ravel(), chosen=np.repeat(chosen, len(metrics)))
         frame = frame.assign(**{name: tuned.cell[name] for name in CELL_COLUMNS})
         frames.append(frame[columns])
-    if not frames:
-        return pd.DataFrame(columns=columns)
-    return pd.concat(frames, ignore_index=True)
+    return join_frames(frames, columns)
 
 
 def tuning_gain_frame(run: RunResults) -> pd.DataFrame:
