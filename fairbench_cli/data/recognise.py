@@ -123,6 +123,15 @@ _PAY = re.compile(
     r"einkommen|salaire|revenu|sueldo|ingresos?|stipendio)$"
 )
 
+_KIND_OF_PAY = ("base", "total", "gross", "net")
+LIKELY_PAY = 2  # the rank of such a word alone
+_TIME_WORKED = re.compile(r"(hours?|days?|minutes?|stunden)$")
+# What a word is where a column says in which category of workers people are; grades are mostly numbers.
+_WORKERS = re.compile(
+    r"(category|categories|jobs?|occupations?|professions?|positions?|roles?|titles?|departments?|dept|ranks?|"
+    r"kategorie|beruf|abteilung)$"
+)
+
 # What a word of a column's name is where its whole numbers are codes; levels in an order; how many there are.
 _CODE = re.compile(
     r"(codes?|coded|actions?|status|types?|category|categories|reasons?|kind|aktion|typ|kategorie|codigo|codice|"
@@ -315,6 +324,34 @@ def named_like_pay(name: str) -> bool:
     [True, True, False, False, False, False]
     """
     return any(map(_PAY.match, _plain_words(name)))
+
+
+def rank_pay(name: str) -> int:
+    """Return how likely a column of amounts is what people are paid: 0 base pay, 1 pay, then others.
+
+    >>> [rank_pay(name) for name in ("base_pay", "annual salary", "total", "bonus", "weekly_hours")]
+    [0, 1, 2, 3, 4]
+    """
+    words = _plain_words(name)
+    if named_like_pay(name):
+        return int("base" not in words)
+    if set(words) <= set(_KIND_OF_PAY):
+        return LIKELY_PAY
+    return 3 + any(map(_TIME_WORKED.match, words))
+
+
+def may_be_amounts(name: str) -> bool:
+    """Return whether a column may hold amounts by its name, "total" and the like among them."""
+    return named_like_amounts(name) or rank_pay(name) <= LIKELY_PAY
+
+
+def named_like_workers(name: str) -> bool:
+    """Return whether a column is called like categories of workers.
+
+    >>> [named_like_workers(name) for name in ("category", "Job Title", "jobless", "race")]
+    [True, True, False, False]
+    """
+    return any(map(_WORKERS.match, _plain_words(name)))
 
 
 def named_like_amounts(name: str) -> bool:

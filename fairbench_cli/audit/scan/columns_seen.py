@@ -272,7 +272,7 @@ def _median(rows_by_number: Sequence[tuple[float, int]]) -> float:
 
 def find_decisions(columns: Sequence[ColumnSeen]) -> list[Candidate]:
     """Return the columns that may hold what was decided of people, or their scores, the likeliest first."""
-    ranked: list[tuple[int, Candidate]] = []
+    ranked: list[tuple[int, int, Candidate]] = []
     for position, column in enumerate(columns):
         if not _may_be_outcome(column):
             continue
@@ -280,9 +280,13 @@ def find_decisions(columns: Sequence[ColumnSeen]) -> list[Candidate]:
         for rank, (outcome_kind, why, holds) in enumerate(_reasons_of_decisions(column, is_last=is_last)):
             if holds:
                 is_likely = why not in UNLIKELY_REASONS
-                ranked.append((rank, _make_candidate(column, outcome_kind, why, is_likely=is_likely)))
+                candidate = _make_candidate(column, outcome_kind, why, is_likely=is_likely)
+                pay_rank = 0
+                if outcome_kind == "number":
+                    pay_rank = recognise.rank_pay(column.name)
+                ranked.append((rank, pay_rank, candidate))
                 break
-    return [candidate for _, candidate in sorted(ranked, key=lambda pair: pair[0])]
+    return [candidate for *_, candidate in sorted(ranked, key=lambda entry: entry[:2])]
 
 
 def _may_be_outcome(column: ColumnSeen) -> bool:
@@ -310,7 +314,7 @@ def _reasons_of_decisions(column: ColumnSeen, *, is_last: bool) -> Iterator[tupl
     outcome = two and recognise.named_like_labels(name) and name not in LABELS
     yield "decision", "two values, and it is called like an outcome", outcome
     yield "decision", "two values, and it is the last column", two and is_last and name not in LABELS
-    amounts = column.is_numeric and has_many and recognise.named_like_amounts(name)
+    amounts = column.is_numeric and has_many and recognise.may_be_amounts(name)
     yield "number", "numbers, and it is called like an amount", amounts
     yield "decision", "two values", two and name not in LABELS
     yield "decision", "the labels themselves, as nothing else says what was decided", two

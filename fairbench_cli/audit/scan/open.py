@@ -660,7 +660,7 @@ def _finish_scan(rows: CountedRows, slices: tuple[Slice, ...]) -> Scan:
         last=slices[-1].model if config.compares else "",
         uncut=_uncut_attributes(rows, rows.roles.quantities),
         birth_dates=_uncut_birth_dates(rows),
-        unused=_unused_columns(roles),
+        unused=_unused_columns(rows),
         ones=rows.ones,
         has_truth=roles.truth is not None,
         person=person,
@@ -684,10 +684,19 @@ def _uncut_attributes(rows: CountedRows, columns: Sequence[int]) -> tuple[str, .
     )
 
 
-def _unused_columns(roles: ColumnRoles) -> tuple[str, ...]:
-    """Return the columns left out that may be a reason for a gap: of groups, and of amounts."""
-    names = [name for name, why in roles.left_out.items() if why == UNLIKELY]
-    numbers = (name for name, why in roles.left_out.items() if why == NUMBERS)
+def _unused_columns(rows: CountedRows) -> tuple[str, ...]:
+    """Return the columns left out that may be a reason for a gap: of groups, and of amounts.
+
+    Of numbers also those that are called like categories of workers, where nobody asked which are left out.
+    """
+    left_out = rows.roles.left_out
+    names = [name for name, why in left_out.items() if why == UNLIKELY]
+    numbers = (name for name, why in left_out.items() if why == NUMBERS)
+    if rows.config.of_numbers:
+        used = {name for audited in rows.roles.audited for name in audited}
+        used.update(rows.source.columns[column] for column in rows.roles.role_of)
+        workers = filter(recognise.named_like_workers, rows.source.columns)
+        names += [name for name in workers if name not in used.union(names)]
     return (*names, *filter(recognise.named_like_amounts, numbers))
 
 

@@ -337,7 +337,10 @@ def _unknown_column(source: Source, name: str, key: str, names: list[str]) -> Us
         return user_error(problem, fix, where)
     in_capitals = [free_name for free_name in names if free_name.lower() == name]
     likely = in_capitals or [free_name for free_name in names if recognise.named_like_decisions(free_name)]
-    likely = likely or [free_name for free_name in names if recognise.named_like_amounts(free_name)]
+    if not likely:  # base pay before pay, and that before a bonus or hours
+        amounts = sorted(filter(recognise.may_be_amounts, names), key=recognise.rank_pay)
+        pay = [other for other in amounts if recognise.rank_pay(other) <= recognise.LIKELY_PAY]
+        likely = pay[:1] or amounts
     remedy = Flag("score", "COLUMN")
     if in_capitals:
         remedy = Flag("score", in_capitals[0])

@@ -8,6 +8,7 @@ from fairbench_cli.audit.parts.findings import differs
 from fairbench_cli.audit.scan.roles import NO_LABELS
 from fairbench_cli.audit.show.headline import SELECTION, headline
 from fairbench_cli.base.errors import Flag
+from fairbench_cli.data.recognise import named_like_pay, named_like_workers
 
 MISTAKES = {
     "assistive": "the missed (fnr) and the refused who should not be (for)",
@@ -19,7 +20,7 @@ MISTAKES = {
 def ask_next(report: Report) -> tuple[str, ...]:
     """Return the questions: labels or kinds of mistakes, rows, small groups, the limit, an explanation."""
     small_groups = next((note for note in report.notes if note.startswith(formatting.MARKED)), "")
-    lines = [_ask_for_labels(report), _ask_for_rows(report), small_groups]
+    lines = [_ask_for_labels(report), _ask_for_rows(report), small_groups, _offer_categories(report)]
     if not report.config.preset:
         lines += [_name_limit(report), _offer_explanation(report)]
     return tuple(filter(None, lines))
@@ -66,6 +67,17 @@ def _name_limit(report: Report) -> str:
         )
     limit = format_margin(row.margin) if has_margin(row.margin) else f"{row.tau:g}"
     return f"Limit: {limit} is a limit of your own: say who set it, and why."
+
+
+def _offer_categories(report: Report) -> str:
+    """Return the option that judges each category of workers by itself, of pay where there is a column."""
+    config = report.config
+    names = [name for name in report.unused if named_like_workers(name)]
+    is_of_pay = named_like_pay(config.score or "")
+    if not (names and is_of_pay) or config.compares or config.explained_by or config.model_column:
+        return ""
+    judges = f"{Flag('slice', names[0]).spell()} judges each {names[0]} by itself"
+    return f"Categories: {judges}; the whole gap may be of who is in which {names[0]}."
 
 
 def _offer_explanation(report: Report) -> str:
