@@ -7,6 +7,8 @@ limits those of Nyblom (1992); limits of a difference come from those of both si
 such row's weight: with equal weights the same.
 """
 
+import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +16,9 @@ from numpy.typing import ArrayLike
 
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.value_ranks import SortedValues, ValueTable
+
+SMALLEST_P = 1e-12  # of a difference of quantiles; smaller ones are not told apart
+STEPS = 30
 
 
 class QuantileLimits(NamedTuple):
@@ -175,3 +180,46 @@ def subtract_quantiles(group: QuantileLimits, reference: QuantileLimits) -> Quan
     down = np.hypot(group.value - group.low, reference.high - reference.value)
     up = np.hypot(group.high - group.value, reference.value - reference.low)
     return QuantileLimits(difference, difference - down, difference + up)
+
+
+def divide_quantiles(group: QuantileLimits, reference: QuantileLimits) -> QuantileLimits:
+    """Return the ratios of two groups' quantiles, by limits of their logarithms; NaN of what is not above 0.
+
+    >>> group = QuantileLimits(np.array(6.0), np.array(4.0), np.array(9.0))
+    >>> [round(float(limit), 3) for limit in divide_quantiles(group, group)]
+    [1.0, 0.564, 1.774]
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        group, reference = (QuantileLimits(*map(np.log, limits)) for limits in (group, reference))
+        logs = subtract_quantiles(group, reference)
+        ratios = [np.where(np.isfinite(logs.value), np.exp(limit), np.nan) for limit in logs]
+    return QuantileLimits(*ratios)
+
+
+def equal_p(limits_at: Callable[[float], QuantileLimits]) -> float:
+    """Return the p-value of no difference: 1 − the confidence at which the limits of the difference reach 0.
+
+    Parameters
+    ----------
+    limits_at : callable
+        The difference and its limits at a confidence.
+
+    Examples
+    --------
+    >>> def limits_at(confidence):
+    ...     limits = row_quantiles(np.arange(40.0), [0.5], confidence)
+    ...     return subtract_quantiles(QuantileLimits(*(limit + 10 for limit in limits)), limits)
+    >>> round(equal_p(limits_at), 3)
+    0.022
+    """
+    if np.isnan(limits_at(0.5).value):
+        return math.nan
+    low, high = math.log(SMALLEST_P), 0.0
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        limits = limits_at(-math.expm1(middle))
+        if limits.low <= 0 <= limits.high:
+            low = middle
+        else:
+            high = middle
+    return math.exp(high)

@@ -163,6 +163,13 @@ def test_the_one_likely_column_of_scores_is_named(columns, likely):
     assert ("likely --score approved" in str(caught.value)) == likely
 
 
+@pytest.mark.parametrize("names", ["weekly_hours,bonus,base_pay", "days,total", "bonus,salary"])
+def test_pay_is_named_before_a_bonus_or_hours(names):
+    with pytest.raises(UserError) as caught:
+        read(f"{names},race\n" + "40,3,9,a\n"[-len(names.split(",")) * 2 - 2 :] * 3)
+    assert f"likely --score {names.split(',')[-1]};" in str(caught.value)
+
+
 def test_columns_of_one_name_that_hold_the_same_are_read_once(tmp_path):
     """ProPublica's COMPAS file has decile_score and priors_count twice, each with the same numbers."""
     text = "group,score,race,group,n,n\n3,1,a,3,1,2\n2,0,b, 2 ,1,1\n,1,a,,1,1\n1,0,b,1,1,1\n"

@@ -52,6 +52,16 @@ def asked_of(file, options):
     return audit(frame, score="hired", **keys, **options)
 
 
+@pytest.mark.parametrize("how", [{}, {"slice": "job"}, {"score": "grade"}])
+def test_categories_of_workers_are_offered_where_pay_is_audited(how):
+    rng = np.random.default_rng(2)
+    pay = rng.lognormal(10, 0.2, 200).round()
+    rows = {"pay": pay, "grade": pay / 9, "sex": ["f", "m"] * 100, "job": rng.choice(["cook", "clerk"], 200)}
+    lines = ask_next(audit(pd.DataFrame(rows), **({"score": "pay", "attributes": ["sex"]} | how)).report)
+    offered = [line for line in lines if line.startswith("Categories: --slice job judges each job by itself")]
+    assert len(offered) == (not how)
+
+
 @pytest.mark.parametrize("options", ASKED.values(), ids=ASKED)
 @pytest.mark.parametrize("file", FILES)
 def test_five_lines_at_most_and_a_rule_only_where_it_is_one(file, options):

@@ -118,6 +118,17 @@ def test_equal_pay_passes_or_is_open_whatever_the_whole_gap_is():
     assert re.match(r"(Of|All) 3 slices by category .*\. sex \(category", result.headline)
 
 
+def test_medians_have_a_p_and_a_ratio_and_decide_nothing(planted):
+    rows, result = planted
+    (numbers,) = (part for part in result.report.found["numbers"] if part.model == "B")
+    (row,) = (row for row in numbers.comparisons if row.metric == "median")
+    of_category = rows[rows.category == "B"].groupby("sex")["base_pay"].median()
+    assert row.ratio.value == pytest.approx(of_category["woman"] / of_category["man"])
+    assert row.ratio.low < row.ratio.value < row.ratio.high < 1
+    assert row.p < 0.001
+    assert (row.verdict, row.deciding) == (None, False)
+
+
 @pytest.mark.parametrize("more", [{"weight": "w"}, {"cluster": "person"}])
 def test_weighted_and_clustered_rows_have_no_chance_by_rows(more):
     rows = employer(0.2).assign(w=1.5, person=lambda rows: range(len(rows)))

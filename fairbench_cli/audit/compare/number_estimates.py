@@ -44,6 +44,8 @@ from fairbench_cli.measures.number_measures import SHARE_ABOVE
 from fairbench_cli.measures.prediction_errors import skill_by_row
 from fairbench_cli.measures.quantiles import (
     QuantileLimits,
+    divide_quantiles,
+    equal_p,
     sorted_quantiles,
     subtract_quantiles,
     table_quantiles,
@@ -73,7 +75,8 @@ BRIER = "brier"
 EXCESS = "excess"
 SKILL = "skill"
 TRUTH = "mean-truth"
-QUANTILES = {"median": 0.5, "p10": 0.1, "p90": 0.9}
+MEDIAN = "median"
+QUANTILES = {MEDIAN: 0.5, "p10": 0.1, "p90": 0.9}
 ROUNDING = 1e-9
 CHANCE_OF_DRAWS = 1.1  # times as wide, up to which limits of other splits may be
 FEWEST_OTHERS = 10  # rows of a side with another value, where one value is that of most rows
@@ -564,13 +567,17 @@ def compare_ranks(numbers: NumbersOfGroups, confidence: float) -> RankComparison
 
 @dataclass(frozen=True, eq=False)
 class QuantileEstimates:
-    """A quantile of each group with its limits, and its difference from the reference's; (groups,) each."""
+    """A quantile of each group with its limits, and its difference from, and ratio to, the reference's.
+
+    Arrays of shape (groups,).
+    """
 
     value: Floats
     low: Floats
     high: Floats
     reference_value: Floats
     difference: tuple[Floats, Floats, Floats]
+    ratio: tuple[Floats, Floats, Floats]
 
 
 def describe_quantiles(numbers: NumbersOfGroups, confidence: float) -> dict[str, QuantileEstimates]:
@@ -583,13 +590,43 @@ def describe_quantiles(numbers: NumbersOfGroups, confidence: float) -> dict[str,
             other_limits = numbers.quantiles(numbers.reference_groups(g), shares, confidence)
         else:
             other_limits = limits[numbers.reference]
-        by_group.append((group_limits, other_limits, subtract_quantiles(group_limits, other_limits)))
-    quantiles, other_quantiles, difference = np.array(by_group, dtype=np.float64).transpose(1, 2, 3, 0)
+        difference = subtract_quantiles(group_limits, other_limits)
+        by_group.append(
+            (group_limits, other_limits, difference, divide_quantiles(group_limits, other_limits))
+        )
+    quantiles, other_quantiles, differences, ratios = np.array(by_group, dtype=np.float64).transpose(
+        1, 2, 3, 0
+    )
     estimates = {}
     for i, name in enumerate(QUANTILES):
         value, low, high = quantiles[:, i]
-        estimates[name] = QuantileEstimates(value, low, high, other_quantiles[0, i], tuple(difference[:, i]))
+        estimates[name] = QuantileEstimates(
+            value, low, high, other_quantiles[0, i], tuple(differences[:, i]), tuple(ratios[:, i])
+        )
     return estimates
+
+
+def equal_medians_p(numbers: NumbersOfGroups, group: int) -> float:
+    """Return the p-value of equal medians of a group and its reference: by the interval of their difference.
+
+    NaN where rows share clusters, which the interval does not know.
+    """
+    if numbers.cells.persons:
+        return math.nan
+    median = (QUANTILES[MEDIAN],)
+    sides = ([group], numbers.reference_groups(group))
+    if numbers.table is None:
+        in_order = [numbers.sorted_values(groups) for groups in sides]
+        return equal_p(
+            lambda confidence: subtract_quantiles(
+                *(sorted_quantiles(values, median, confidence) for values in in_order)
+            )
+        )
+    return equal_p(
+        lambda confidence: subtract_quantiles(
+            *(numbers.quantiles(groups, median, confidence) for groups in sides)
+        )
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ from fairbench_cli.audit.compare.number_estimates import (
     ABSOLUTE_ERROR,
     BRIER,
     EXCESS,
+    MEDIAN,
     OUTCOME,
     RESIDUAL,
     SKILL,
@@ -35,6 +36,7 @@ from fairbench_cli.audit.compare.number_estimates import (
     compare_ranks,
     describe_quantiles,
     describe_shapes,
+    equal_medians_p,
     estimate_means,
     mean_by_group,
     numbers_of_groups,
@@ -316,7 +318,7 @@ def estimate_slice(
     for name, quantiles in describe_quantiles(of_groups, config.confidence).items():
         values[name] = intervals(quantiles.value, quantiles.low, quantiles.high)
         if not is_ordinal:
-            described.append(_compare_quantiles(name, quantiles, of_groups))
+            described.append(_compare_quantiles(name, quantiles, of_groups, config))
     if not is_ordinal and of_groups.cells.truth is not None:
         for name in (RESIDUAL, ABSOLUTE_ERROR, BRIER, SKILL, EXCESS):
             if name not in of_groups.variables:
@@ -333,15 +335,13 @@ def estimate_slice(
     described.append(distance)
     if config.above is not None:
         values[SHARE_ABOVE], share = estimate_share_above(of_groups, config)
-        if person:
-            share = _without_tests(share)
         if SHARE_ABOVE in config.margin:
             judged.append(share)
         else:
             described.append(share)
     remarks: list[str] = []
     if person:
-        judged = [_without_tests(variable) for variable in judged]
+        judged, described = ([_without_tests(row) for row in rows] for rows in (judged, described))
         text = f"{person} says that several rows are of one person: they are no independent rows."
         remarks.append(f"{text} Compare people, to decide: --cluster {person}.")
     for variable in judged:
@@ -742,11 +742,16 @@ def _to_intervals(estimates: Sequence[EstimateWithLimits]) -> Intervals:
 
 
 def _compare_quantiles(
-    name: str, quantiles: QuantileEstimates, numbers: NumbersOfGroups
+    name: str, quantiles: QuantileEstimates, numbers: NumbersOfGroups, config: AuditConfig
 ) -> VariableEstimates:
-    """Return a quantile of each group against its reference's."""
-    unknown = np.full(numbers.n_groups, np.nan)
-    estimates = _describe_both(name, intervals(*quantiles.difference), unknown, numbers)
+    """Return a quantile of each group against its reference's; of the median with its p-value."""
+    p = np.full(numbers.n_groups, np.nan)
+    if name == MEDIAN:
+        for g in np.flatnonzero(numbers.are_compared(config)).tolist():
+            p[g] = equal_medians_p(numbers, g)
+    estimates = _describe_both(name, intervals(*quantiles.difference), p, numbers)
+    if has_percent(numbers):
+        estimates = replace(estimates, ratio=intervals(*quantiles.ratio))
     return replace(estimates, value=quantiles.value, reference_value=quantiles.reference_value)
 
 

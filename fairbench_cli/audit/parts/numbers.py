@@ -137,11 +137,15 @@ def describe_allowed(numbers: NumberSlice, report: Report) -> str:
     clauses = []
     for name in filter(margins.__contains__, report.decided_by):
         text = format_size(name, margins[name], numbers)
-        if numbers.stated[name].unit == "percent":
-            text = f"{numbers.stated[name]} of that of {formatting.format_group(numbers.reference)} ({text})"
+        is_percent = numbers.stated[name].unit == "percent"
+        reference = formatting.format_group(numbers.reference)
+        if is_percent:
+            text = f"{numbers.stated[name]} of that of {reference} ({text})"
         label = f"{NUMBER_MEASURES[name].label} "
         if name == "mean":
             text = describe_margin(numbers)
+        if report.of_strata and is_percent:
+            text = f"{numbers.stated[name]} of the {label}of {reference} in each {report.config.slice_name}"
         if len(margins) == 1 and name == "mean":
             label = ""
         clauses.append(f"{label}{text}")
