@@ -13,7 +13,7 @@ score / variance, and 1 / variance (`sequential.score_and_variance`).
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.measures.counts import Floats, divide
 
@@ -151,11 +151,11 @@ class MonthsMean:
     spread: Floats
     df: NDArray[np.intp]
 
-    def limits(self, alpha: Floats) -> tuple[Floats, Floats]:
+    def limits(self, alpha: ArrayLike) -> tuple[Floats, Floats]:
         """Return the limits of the mean at a level, infinite where there are fewer than two months."""
         from scipy.special import stdtrit
 
-        reach = -stdtrit(np.maximum(self.df, 1), alpha / 2) * self.error
+        reach = -stdtrit(np.maximum(self.df, 1), np.asarray(alpha) / 2) * self.error
         reach = np.where(self.df > 0, reach, np.inf)
         return self.mean - reach, self.mean + reach
 

@@ -413,7 +413,7 @@ class StreamLook(Pair):
         The ratio of the slices from `since` on.
     ratio : Interval
         That of all slices so far, with limits that hold at all looks: of the rates as means over slices, with
-        the same weights for both.
+        the same weights for both. Where slices scatter limits are of this look, of a mean of slices.
     difference_since, difference : float and Interval, or None
         The same of the difference; None in an audit without margins.
     """

@@ -443,8 +443,8 @@ def _bound_by_months(
 ) -> StreamTests:
     """Return tests that go by limits of a mean of slices where these decide; shown where slices `scatter`.
 
-    At look t they have the level α / (t (t + 1)), so that they hold at all looks; and they hold the gap of
-    all rows.
+    At look t these have the level α / (t (t + 1)), so that they hold at all looks; those that are shown are
+    of this look, wide enough to hold the gap of all rows.
     """
     decides = tests.months.decides
     lengths = np.broadcast_to(list_totals, scatter.shape)
@@ -460,9 +460,9 @@ def _bound_by_months(
     )
     lowest, highest = judged.limits(alpha / n_levels)
     p = np.where(np.abs(judged.mean) > edges, judged.p_at(np.copysign(edges, judged.mean)), 1.0)
-    low, high = (np.clip(limit, -EDGE, EDGE) for limit in ratio.limits(alpha / n_levels))
+    low, high = (np.clip(limit, -EDGE, EDGE) for limit in ratio.limits(alpha))
     ratio_limits = (np.where(low > -EDGE, np.exp(low), 0.0), np.where(high < EDGE, np.exp(high), np.inf))
-    difference_limits = (np.clip(limit, -1.0, 1.0) for limit in difference.limits(alpha / n_levels))
+    difference_limits = (np.clip(limit, -1.0, 1.0) for limit in difference.limits(alpha))
     return replace(
         tests,
         months=replace(tests.months, spread=np.where(scatter, difference.spread, np.nan)),

@@ -70,7 +70,10 @@ def describe_look(look: StreamLook, row: Disparity, report: Report, *, in_full: 
             )
         return f"{scatter}Since {look.since} {subject} is {gap}; evidence {by_now} (alarm at {alarm}){as_if}."
     if look.by_months and look.most_evidence >= look.alarm_at:
-        in_some = f"In some {slices} {subject} is another (evidence {format_evidence(look.most_evidence)})"
+        each = f"In some {slices} rates differ"
+        if in_full:
+            each = f"In some {slices} {subject} is not that of {formatting.format_group(look.reference)}"
+        in_some = f"{each} (evidence {format_evidence(look.most_evidence)})"
         on_average = f"on average over {slices} that is not shown (evidence {evidence} of {alarm})"
         return f"{scatter}{in_some}; {on_average}."
     if look.by_months:
@@ -191,6 +194,7 @@ def looks_notes(report: Report) -> tuple[str, ...]:
         f"below 0.2 on, evidence beyond counts: 1 on average at most where {slices} have independent effects "
         f"around 0, however large. Who knows that they have none says --months alike.",
         f"since: the slice from which on the evidence is largest. {gap}, all: with limits that hold at all "
-        f"looks at once. It fails where the {gap} since then is outside what is allowed, too.",
+        f"looks at once; where {slices} scatter, with those of this look. It fails where the {gap} since "
+        "then is outside what is allowed, too.",
         f"In the tables of all slices p is 1 / the largest evidence, and the limits of a {gap} are these.",
     )
