@@ -14,6 +14,7 @@ from conftest import Finished, derived, edit_lines, two_lines, write_config
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.base.files import write_text
 from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.journal.folder import locked
 from fairbench_cli.experiment.journal.journal import JournalHeader, header_line, read_journals
 from fairbench_cli.experiment.running.run import compute, prepare
 
@@ -82,10 +83,11 @@ def test_what_is_no_lock_is_not_written_over(finished, out, say, kind, command):
 @pytest.mark.parametrize(
     "text", [b"", b"\0" * 80, b'{"pid": 1, "host": "h", "since": "2026-01-01 00:00:00"}\n']
 )
-def test_the_lock_of_a_run_that_ended_is_taken_also_after_a_power_cut(out, say, text):
-    (out / ".lock").write_bytes(text)
-    assert say("report", out).code == 0
-    assert json.loads((out / ".lock").read_text())["pid"] == os.getpid()
+def test_the_lock_of_a_run_that_ended_is_taken_also_after_a_power_cut(out, tmp_path, text):
+    lock = tmp_path / out / ".lock"
+    lock.write_bytes(text)
+    with locked(lock.parent):
+        assert json.loads(lock.read_text())["pid"] == os.getpid()
 
 
 @POSIX
@@ -118,14 +120,21 @@ def spoil(journal: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["flipped", "lost", "garbage", "one line", "two lines", "torn line before"])
-def test_results_that_have_lost_their_header_are_of_unknown_versions(finished, out, say, how):
-    journal = journal_of(out)
-    spoil(journal, how)
-    (out / "manifest.json").unlink()
-    name = f"journal/{journal.name}"
+def test_results_that_have_lost_their_header_are_not_mixed_unasked(finished, out, say, how):
+    spoil(journal_of(out), how)
+    name = f"journal/{journal_of(out).name}"
+    damages = [damage for damage in read_journals(out / "journal").damages if damage.header]
+    assert {damage.where.rpartition(":")[0] for damage in damages} == {name}
     run = "run", finished.config, "-o", out, "--jobs", "1"
     two_lines(say(*run), f"the header of {name} is damaged", "--mix-versions")
-    done = say(*run, "--mix-versions")
+
+
+def test_results_that_have_lost_their_header_are_of_unknown_versions(finished, out, say):
+    journal = journal_of(out)
+    spoil(journal, "torn line before")
+    (out / "manifest.json").unlink()
+    name = f"journal/{journal.name}"
+    done = say("run", finished.config, "-o", out, "--jobs", "1", "--mix-versions")
     assert done.code == 0, done.err
     assert re.search(r"damaged headers?: journal/.*; the versions of the repeats under it", done.err)
     assert derived(out) == derived(finished.folder)
@@ -148,8 +157,7 @@ def test_a_damaged_header_in_the_middle_of_a_file_counts_as_well(finished, out, 
     two_lines(say("run", finished.config, "-o", out), "results of unknown versions", "--mix-versions")
 
 
-@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize(("bom", "end"), [(b"\xef\xbb\xbf", b"\n"), (b"\xef\xbb\xbf", b"\r\n")])
 def test_what_editors_and_git_make_of_line_ends_costs_nothing(out, say, bom, end):
     """A BOM, and CR LF in every text file: the sums are of what stands in a line."""
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file() and path.name != ".lock"}

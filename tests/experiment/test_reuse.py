@@ -79,7 +79,6 @@ def test_what_lacks_something_or_is_another_cell_is_computed(runs, tmp_path):
     for changes, folder, n_copied in (
         ({"predictions": True}, tmp_path / "plain", 0),  # its records have no rows
         ({"seed": 5}, runs / "study", 0),
-        ({"sample": SAMPLE | {"size": 301}}, runs / "study", 0),
         ({"sample": SAMPLE | {"beta": [0.5, 1.0]}}, runs / "study", n),
     ):
         config = write_config(tmp_path / "other.yaml", **{"sample": SAMPLE, "name": "other"} | changes)
