@@ -151,8 +151,8 @@ def _select_comparison(tally: Tally, config: AuditConfig) -> Callable[..., Repor
     if is_stream:
         compare = compare_stream
     if config.months and config.sliced_by is not None and not is_stream:
-        problem = f"months are {config.months}, and the values of {config.sliced_by} are in no order"
-        raise user_error(problem, f"leave out months, or a cluster by {config.sliced_by}", Flag("months"))
+        problem = f"months has no effect: the values of {config.sliced_by} are in no order"
+        raise user_error(problem, f"leave it out, or the cluster {config.sliced_by}", Flag("months"))
     if is_stream and config.cluster and len(config.cluster) > 1:
         problem = (
             "how often slices in an order raise false alarms is known of one column of clusters, not of two"

@@ -111,6 +111,16 @@ def test_the_numbers_of_looks_are_those_of_the_evidence(late, late_audit):
     np.testing.assert_allclose([row.p for row in alike], evidence.p, rtol=1e-9)
 
 
+def test_months_that_are_clusters_may_always_differ(late, say, tmp_path):
+    as_clusters = looks_at_rates(late, cluster="month")
+    assert as_clusters == looks_at_rates(late, months="differ")
+    assert all(look.by_months for look in as_clusters)
+    late.to_csv(tmp_path / "late.csv", index=False)
+    flags = ("audit", "late.csv", "-a", "g", "--months", "alike")
+    two_lines(say(*flags), "--months", "months has no effect", "give slice")
+    two_lines(say(*flags, "--slice", "month", "--cluster", "month"), "--months", "leave one of the two out")
+
+
 def test_a_slice_keeps_its_own_p_as_a_description(late, late_audit):
     report = late_audit.report
     alone = audit(late[late.month == MONTHS[8]], attributes=["g"], draws=0).report
