@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 import fairbench_cli.audit.scan
 from fairbench_cli.audit.api import ArrayColumn, audit, frame_of_arrays
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.scan import readings
 from fairbench_cli.audit.scan import scan as counting
 from fairbench_cli.audit.scan.open import open_scan
 from fairbench_cli.audit.scan.scores import read_scores
@@ -488,29 +487,3 @@ def test_a_scan_ends_with_its_block():
         assert scan.source.row("SELECT 1") == (1,)
     with pytest.raises(duckdb.ConnectionException):
         scan.source.row("SELECT 1")
-
-
-@pytest.mark.parametrize("kind", ["spread", "tied", "sorted", "one value", "few"])
-@pytest.mark.parametrize("ties", ["include", "exclude", "random"])
-def test_cuts_near_those_of_the_first_rows_are_the_exact_ones(
-    kind: str, ties: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = np.random.default_rng(7)
-    n_rows = 900 if kind == "few" else 30_000
-    scores = rng.normal(size=n_rows)
-    if kind == "tied":
-        scores = scores.round(1)
-    elif kind == "sorted":  # whose first rows mislead
-        scores.sort()
-    elif kind == "one value":
-        scores[:] = 3.5
-    frame = pd.DataFrame({"score": scores, "g": rng.choice(["a", "b"], n_rows)})
-    config = AuditConfig(attributes=("g",), ties=ties, top_share=(0.1, 0.5, 0.03))
-
-    def count() -> list[tuple[str, list[object]]]:
-        with open_scan(frame, config) as scan:
-            return [(part.decision, part.cell_rows.tolist()) for part in scan.tally.slices]
-
-    cuts = count()
-    monkeypatch.setattr(readings, "_find_ranks_near", lambda *_: None)
-    assert cuts == count()

@@ -37,10 +37,6 @@ from fairbench_cli.data.recognise import find_good_value
 
 MOST_LISTS = 2000  # of models and decisions
 BITS = 12
-ALONE = ("parquet", "frame")  # whose columns are read one by one
-FEWEST_FIRST = 1000  # scores that say where a cut may be
-NEAR = 4.0  # standard errors of a share among these
-MOST_NEAR = 1_000_000  # scores near a cut
 LARGE = 1e290  # beyond, all scores are in one range: rounding would overflow
 BELOW_MEDIAN = "below the median"
 MOST_OUTCOMES = 100  # different values of one column
@@ -167,8 +163,7 @@ def find_cuts(
 ) -> CutsByModel:
     """Return the cut of each decision among the scores of a column, by model.
 
-    Top lists cost a scan of the file, and one of its scores; where numbers can be read without the rest two
-    scans of these, if the first rows say about where the cut is.
+    Top lists cost a scan of the file, and one of its scores.
 
     Raises
     ------
@@ -177,10 +172,6 @@ def find_cuts(
     """
     if all(decision.kind in ("binary", "threshold", "none") for decision in decisions):
         return {None: [_make_cut(decision) for decision in decisions]}
-    if roles.model is None and source.format in ALONE and source.in_sql[column].form != "text":
-        near_cuts = _find_ranks_near(source, column, decisions)
-        if near_cuts is not None:
-            return {"": [_make_cut(decision, near_cuts[i]) for i, decision in enumerate(decisions)]}
     models = _count_ranges(source, roles, column)
     if len(models) * len(decisions) > MOST_LISTS:
         problem = f"{len(models)} models are too many for top lists"
@@ -199,50 +190,6 @@ def find_cuts(
             cuts_of_model.append(_make_cut(decision, {k: rank_of[model, k] for k in ranks}))
         cuts[model] = cuts_of_model
     return cuts
-
-
-def _find_ranks_near(
-    source: Source, column: int, decisions: tuple[Decision, ...]
-) -> list[dict[int, Rank]] | None:
-    """Return the ranks that each decision needs, from the scores that are near its cut in the first rows.
-
-    None where these are few, or far from the cut, or where a score is not a finite number.
-    """
-    if any(decision.kind not in ("median", "top-share") for decision in decisions):
-        return None
-    score = f"number_{column}"
-    sampled = source.execute(f"SELECT {score} AS score FROM sample WHERE {score} IS NOT NULL").fetchnumpy()
-    first_scores = np.asarray(sampled["score"])
-    if len(first_scores) < FEWEST_FIRST:
-        return None
-    counts = [f"min({score})", f"max({score})", f"count(*) FILTER ({score} IS NULL)", "count(*)"]
-    near_sql = []
-    for decision in decisions:
-        share = 0.5 if decision.kind == "median" else decision.value
-        reach = NEAR * math.sqrt(share * (1 - share) / len(first_scores))
-        low, high = np.quantile(first_scores, np.clip([1 - share - reach, 1 - share + reach], 0, 1)).tolist()
-        near_sql.append(f"{score} BETWEEN {sql.literal(low)} AND {sql.literal(high)}")
-        counts.append(f"count(*) FILTER ({near_sql[-1]})")
-        counts.append(f"count(*) FILTER ({score} > {sql.literal(high)})")
-    counted = source.row(f"SELECT {', '.join(counts)} FROM predictions")
-    smallest, largest, n_missing, n_rows, *of_decisions = counted
-    if n_missing or not max(abs(smallest), abs(largest)) <= float(sql.LARGEST):
-        return None
-    ranks_of_decisions = []
-    for i, decision in enumerate(decisions):
-        n_near, n_above = of_decisions[2 * i : 2 * i + 2]
-        ranks_needed = _ranks_needed(decision, n_rows, "")
-        if n_near > MOST_NEAR or min(ranks_needed) <= n_above or max(ranks_needed) > n_above + n_near:
-            return None
-        near = source.execute(f"SELECT {score} AS score FROM predictions WHERE {near_sql[i]}").fetchnumpy()
-        scores = np.sort(np.asarray(near["score"]))
-        ranks = {}
-        for k in ranks_needed:
-            value = scores[n_above - k]
-            start, stop = np.searchsorted(scores, value), np.searchsorted(scores, value, "right")
-            ranks[k] = Rank(float(value), int(stop - start), int(n_above + n_near - start))
-        ranks_of_decisions.append(ranks)
-    return ranks_of_decisions
 
 
 def _ranks_needed(decision: Decision, rows: int, model: str) -> tuple[int, ...]:
