@@ -217,6 +217,7 @@ def plot_numbers(numbers: NumberSlice, report: Report) -> Chart:
     """Return the picture of a slice: how its numbers are spread by group, and how far apart they are."""
     shapes = numbers.shapes
     decisive = decisive_rows(numbers)
+    reference_means = {row.group: row.reference_value for row in numbers.comparisons if row.metric == "mean"}
     groups = []
     for g, group in enumerate(numbers.groups):
         row = decisive.get(group.group)
@@ -234,13 +235,14 @@ def plot_numbers(numbers: NumberSlice, report: Report) -> Chart:
                 difference_text=_difference_text(row, numbers.digits),
                 look=_look(group, row, report),
                 symbol=_symbol(group, row, report),
-                reference_mean=math.nan if row is None else row.reference_value,
+                reference_mean=reference_means.get(group.group, math.nan),
             )
         )
     margin = numbers.margin.units
+    if "mean" not in report.decided_by:
+        margin = math.nan
     level_names: tuple[str, ...] = ()
     if report.config.outcome == "ordinal":
-        margin = math.nan
         level_names = report.config.order
     distributions = Distributions(
         tuple(groups), shapes.edges, numbers.column, shapes.n_below, shapes.n_above, margin, level_names
