@@ -99,7 +99,7 @@ class _SliceFields:
 
 
 def _fields_of_slice(group_counts: Slice) -> Plain:
-    values = vars(group_counts) | vars(group_counts.counts)
+    values = vars(group_counts.counts) | vars(group_counts)  # both have `labelled` once it was asked for
     return {field.name: values[field.name] for field in fields(_SliceFields)}
 
 
