@@ -16,14 +16,14 @@ Both are against "the means are equal in each month"; `month_effects` has eviden
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairbench_cli.measures.clusters import t_quantile
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.margin import Margin
-from fairbench_cli.measures.means import Contrast, wider_interval
+from fairbench_cli.measures.means import Contrast, MeanInterval, wider_interval
 from fairbench_cli.measures.moments import Moments
 from fairbench_cli.measures.month_effects import (
     ALIKE,
@@ -31,6 +31,7 @@ from fairbench_cli.measures.month_effects import (
     SPREADS_OF_MEANS,
     compare_months,
     log_evidence_beyond_months,
+    pool_months,
 )
 from fairbench_cli.measures.sequential import TUNED_LOOKS, MonthsEvidence, exact_log_evidence, mix_starts
 from fairbench_cli.measures.splits import SEED, draw_splits, studentised
@@ -40,16 +41,13 @@ SHIFTS = np.arange(-12, 13) / 10
 LOG_WEIGHTS = -(SHIFTS**2) / (2 * SPREAD**2) - np.log(np.exp(-(SHIFTS**2) / (2 * SPREAD**2)).sum())
 LARGEST_T = 20.0
 SPLITS = 999  # that are drawn of a month, beside the true one
-MOST_SPLIT_ROWS = 2_000  # of the smaller side; of more, t is normal unless a few values carry the mean
-MOST_SKEWED_ROWS = 20_000
-SKEWED = 0.1
 LEAST_ROWS = 100  # of the smaller side, before sums say anything
 LEAST_OF_SIDE = 2  # rows in a month, which has a variance then
-LEAST_MONTHS = 3  # that limits may go by the scatter of
-LARGEST_LOG_RATIO = 12.0
+FARTHEST = 12.0  # of the logarithm of a ratio
 HALVINGS = 45
-ROUNDING = 1e-9
 MOST_DEVIATIONS = 37.0  # normal ones, beyond which a probability is 0
+
+Index = int | slice | NDArray[np.intp]
 
 
 class Hypothesis(NamedTuple):
@@ -76,20 +74,6 @@ def margin_edges(margin: Margin, reference: Moments) -> tuple[Hypothesis, Hypoth
     return Hypothesis(-units, 1.0), Hypothesis(units, 1.0)
 
 
-class SideSums(NamedTuple):
-    """Of a side, sums over months with h, h², h³, h⁴ and h.
-
-    Of its mean less the moments' shift, the mean's variance v, its third central moment, v²/(rows − 1), and
-    of what its rows add to the pooled variance.
-    """
-
-    mean: Floats
-    variance: Floats
-    third: Floats
-    quotient: Floats
-    spread: Floats
-
-
 @dataclass(frozen=True, eq=False)
 class MeansSince:
     """Two sides over the months from each start to each look; arrays (starts, looks), 0 before the start.
@@ -100,89 +84,79 @@ class MeansSince:
         Σ h, of h = n m/(n + m) of the n and m rows of a month; 0 where a side has fewer than two.
     rows : array
         Of the smaller side.
-    group, reference : SideSums
+    group, reference : array, shape (5, starts, looks)
+        Sums over months, with h, h², h³, h⁴ and h: of a side's mean less the moments' shift, that mean's
+        variance v, its third central moment, v²/(rows − 1), and what its rows add to the pooled variance.
     shift : float
         Of the moments.
     """
 
     weight: Floats
     rows: Floats
-    group: SideSums
-    reference: SideSums
+    group: Floats
+    reference: Floats
     shift: float
 
-    def contrast(self, hypothesis: Hypothesis = EQUAL) -> Contrast:
-        """Return Σ h (m_g − shift − scale m_r)/Σ h, 0 on average by a hypothesis, with its moments."""
+    def contrast(self, hypothesis: Hypothesis = EQUAL) -> tuple[Contrast, Floats]:
+        """Return Σ h (m_g − shift − scale m_r)/Σ h, 0 on average by the hypothesis, and rows' variance."""
         c = hypothesis.scale
-        group = self.group
-        reference = self.reference
+        signs = np.array([-c, c**2, -(c**3), c**4, c**2]).reshape(5, *[1] * self.weight.ndim)
         # Both are less the moments' shift, so that a difference of large numbers keeps its digits.
-        distance = divide(group.mean - c * reference.mean, self.weight)
-        variance = group.variance + c**2 * reference.variance
-        return Contrast(
-            distance + self.shift * (1 - c) - hypothesis.shift,
+        distance, variance, third, quotient, spread = self.group + signs * self.reference
+        contrast = Contrast(
+            divide(distance, self.weight) + self.shift * (1 - c) - hypothesis.shift,
             divide(variance, self.weight**2),
-            divide(variance**2, group.quotient + c**4 * reference.quotient),
-            divide(group.third - c**3 * reference.third, self.weight**3),
+            divide(variance**2, quotient),
+            divide(third, self.weight**3),
         )
+        return contrast, divide(spread, self.weight)
 
-    def spread(self, hypothesis: Hypothesis = EQUAL) -> Floats:
-        """Return the variance of rows, pooled within both sides and over months."""
-        return divide(self.group.spread + hypothesis.scale**2 * self.reference.spread, self.weight)
-
-    def pick(self, index: Any) -> "MeansSince":
+    def pick(self, start: Index, look: Index) -> "MeansSince":
         """Return the sums of some starts and looks."""
-        group = SideSums(*(terms[index] for terms in self.group))
-        reference = SideSums(*(terms[index] for terms in self.reference))
-        return MeansSince(self.weight[index], self.rows[index], group, reference, self.shift)
+        group = self.group[:, start, look]
+        reference = self.reference[:, start, look]
+        return MeansSince(self.weight[start, look], self.rows[start, look], group, reference, self.shift)
+
+    def pick_months(self) -> "MeansSince":
+        """Return the sums of each month alone."""
+        months = np.arange(len(self.weight))
+        return self.pick(months, months)
 
     @property
-    def means(self) -> tuple[Floats, Floats]:
+    def means(self) -> Floats:
         """The means of both sides over the months, each month with the same weight for both."""
-        group, reference = (
-            divide(side.mean, self.weight) + self.shift for side in (self.group, self.reference)
-        )
-        return group, reference
+        return divide(np.stack([self.group[0], self.reference[0]]), self.weight) + self.shift
 
 
 def sum_since(group: Moments, reference: Moments) -> MeansSince:
-    """Return the sums of months from each start to each look.
+    """Return the sums of months from each start to each look, of moments of shape (months,).
 
-    Parameters
-    ----------
-    group, reference : Moments, shape (months,)
-        Around one shift.
-
-    Examples
-    --------
     >>> from fairbench_cli.measures.moments import sum_powers_along
     >>> since = sum_since(sum_powers_along([[1.0, 2, 6], [2, 4, 6]]), sum_powers_along([[5.0, 7], [6, 8]]))
-    >>> since.contrast().value.round(3).tolist(), since.spread()[0].round(3).tolist()
+    >>> contrast, spread = since.contrast()
+    >>> contrast.value.round(3).tolist(), spread[0].round(3).tolist()
     ([[-3.0, -3.0], [nan, -3.0]], [5.333, 4.333])
     """
     n = group.effective_rows
     m = reference.effective_rows
     says = np.minimum(group.rows, reference.rows) >= LEAST_OF_SIDE
     is_since = np.triu(np.ones((len(says), len(says)), dtype=bool)) & says
-
-    def since(terms: Floats) -> Floats:
-        """Add up from each start: differences of sums from the first on would lose digits."""
-        return np.cumsum(np.where(is_since, np.nan_to_num(terms), 0.0), axis=-1)
-
     h = divide(n * m, n + m)
+
+    def since(terms: Sequence[Floats]) -> Floats:
+        """Add up from each start: differences of sums from the first on would lose digits."""
+        return np.cumsum(np.where(is_since, np.nan_to_num(np.stack(terms))[:, None], 0.0), axis=-1)
+
     sides = []
     for side, rows in ((group, n), (reference, m)):
         variance = side.variance_of_mean
-        sides.append(
-            SideSums(
-                since(h * (side.mean - side.shift)),
-                since(h**2 * variance),
-                since(h**3 * side.third_of_mean),
-                since(h**4 * divide(variance**2, rows - 1)),
-                since(h * divide((rows - 1) * side.variance, n + m - 2)),
-            )
-        )
-    return MeansSince(since(h), since(np.minimum(n, m)), sides[0], sides[1], group.shift)
+        quotient = divide(variance**2, rows - 1)
+        spread = divide((rows - 1) * side.variance, n + m - 2)
+        terms = [h * (side.mean - side.shift), h**2 * variance, h**3 * side.third_of_mean, h**4 * quotient]
+        terms.append(h * spread)
+        sides.append(since(terms))
+    weight, n_rows = since([h, np.minimum(n, m)])
+    return MeansSince(weight, n_rows, sides[0], sides[1], group.shift)
 
 
 # -- evidence by sums
@@ -205,96 +179,81 @@ def sums_log_evidence(since: MeansSince, hypothesis: Hypothesis = EQUAL) -> Floa
 
     0 while the smaller side has fewer than `LEAST_ROWS` rows since the start.
     """
-    contrast = since.contrast(hypothesis)
-    scale = SPREAD**2 * divide(since.spread(hypothesis), contrast.variance)
+    contrast, spread = since.contrast(hypothesis)
     says = (since.rows >= LEAST_ROWS) & (contrast.variance > 0)
-    scale = np.where(says, scale, 0.0)
+    scale = np.where(says, SPREAD**2 * divide(spread, contrast.variance), 0.0)
     log_e = (scale * normal_deviations(contrast) ** 2 / (1 + scale) - np.log1p(scale)) / 2
     return np.where(np.triu(np.ones(log_e.shape, dtype=bool)), log_e, -np.inf)
 
 
-def largest_deviations(so_far: MeansSince, hypothesis: Hypothesis, alpha: float) -> Floats:
-    """Return how many deviations the sums from the first month to each look may have by chance at any look.
+def _bound_sums(so_far: MeansSince, hypothesis: Hypothesis, alpha: float) -> MeanInterval:
+    """Return the contrast of all months at the last look with limits that hold at all looks.
 
-    The normal mixture of Howard et al. (2021), which is narrowest after `TUNED_LOOKS` months. Infinite before
-    the first look that has `LEAST_ROWS` rows of the smaller side.
+    The normal mixture of Howard et al. (2021), narrowest after `TUNED_LOOKS` months. No limits before the
+    first look that has `LEAST_ROWS` rows of the smaller side.
     """
-    variance = so_far.contrast(hypothesis).variance * so_far.weight**2
-    months = np.cumsum(np.diff(so_far.weight, prepend=0.0) > 0)
+    from scipy.special import ndtr
+
+    contrast, _ = so_far.contrast(hypothesis)
+    variance = contrast.variance * so_far.weight**2
     has_limits = (so_far.rows >= LEAST_ROWS) & (variance > 0)
-    if not has_limits.any():
-        return np.full(len(variance), np.inf)
-    first = int(np.argmax(has_limits))
-    twice = 2 * math.log(1 / alpha)
-    q = variance[first] * TUNED_LOOKS / months[first] / (twice + math.log1p(twice))
-    with np.errstate(divide="ignore"):
-        deviations = np.sqrt((q + variance) / variance * (np.log((q + variance) / q) + twice))
-    return np.where(has_limits, deviations, np.inf)
+    deviations = math.inf
+    if has_limits.any():
+        first = int(np.argmax(has_limits))
+        months = np.count_nonzero(np.diff(so_far.weight[: first + 1], prepend=0.0))
+        twice = 2 * math.log(1 / alpha)
+        q = variance[first] * TUNED_LOOKS / months / (twice + math.log1p(twice))
+        scale = (q + variance[-1]) / q
+        deviations = math.sqrt(scale / (scale - 1) * (math.log(scale) + twice))
+    return wider_interval(Contrast(*(terms[-1] for terms in contrast)), 1 - 2 * ndtr(-deviations))
 
 
 # -- evidence by splits
 
 
 def split_log_likelihoods(
-    group: Floats, reference: Floats, seed: int, hypotheses: Sequence[Hypothesis]
+    months: Sequence[tuple[Floats, Floats]],
+    since: MeansSince,
+    are_split: NDArray[np.bool_],
+    hypotheses: Sequence[Hypothesis],
 ) -> Floats:
-    """Return ln of how likely a month is at each of `SHIFTS` against each hypothesis.
+    """Return ln of how likely each month is at each of `SHIFTS` against each hypothesis.
 
     Parameters
     ----------
-    group, reference : array, shape (rows,)
-        The values of the month.
-    seed : int
-        Its place, from 1: with one seed for all months the errors of draws would add up.
+    months : sequence of two arrays, shape (rows,)
+        The values of the group and of the reference. The place of a month, from 1, is added to the seed: with
+        one seed for all months the errors of draws would add up.
+    since : MeansSince
+    are_split : bool array, shape (months,)
+        Which months need splits (`needs_splits`); the t of others is normal.
     hypotheses : sequence of Hypothesis
 
     Returns
     -------
-    array, shape (hypotheses, 25)
+    array, shape (hypotheses, months, 25)
         0 where a side has fewer than two rows.
-
-    Examples
-    --------
-    >>> months = split_log_likelihoods(np.array([1.0, 2, 4]), np.array([3.0, 5, 5, 6]), 1, [EQUAL])
-    >>> months[0, [6, 18]].round(3).tolist()
-    [1.041, -2.417]
     """
-    likelihood = np.zeros((len(hypotheses), len(SHIFTS)))
-    n = len(group)
-    m = len(reference)
-    if min(n, m) < LEAST_OF_SIDE:
-        return likelihood
-    h = n * m / (n + m)
-    if _is_normal(group, reference):
-        for i, (shift, scale) in enumerate(hypotheses):
-            error = math.sqrt(group.var(ddof=1) / n + scale**2 * reference.var(ddof=1) / m)
-            if error > 0:
-                t = (group.mean() - shift - scale * reference.mean()) / error
-                likelihood[i] = SHIFTS * math.sqrt(h) * t - SHIFTS**2 * h / 2
-        return likelihood
-    splits = draw_splits(group, reference, SPLITS, SEED + seed)
-    for i, (shift, scale) in enumerate(hypotheses):
-        t, of_splits = studentised(splits, shift, scale)
-        if not splits.is_exact:
-            of_splits = np.append(of_splits, t)
-        of_shifts = np.multiply.outer(math.sqrt(h) * SHIFTS, np.clip(of_splits, -LARGEST_T, LARGEST_T))
-        most = of_shifts.max(-1)
-        log_mean = most + np.log(np.exp(of_shifts - most[:, None]).mean(-1))
-        likelihood[i] = math.sqrt(h) * SHIFTS * np.clip(t, -LARGEST_T, LARGEST_T) - log_mean
-    return likelihood
-
-
-def _is_normal(group: Floats, reference: Floats) -> bool:
-    """Return whether a month has so many rows that its t is normal: it needs no splits."""
-    fewest = min(len(group), len(reference))
-    if fewest <= MOST_SPLIT_ROWS:
-        return False
-    if fewest > MOST_SKEWED_ROWS:
-        return True
-    distance = np.concatenate([group, reference])
-    distance = distance - distance.mean()
-    skewed = abs((distance**3).mean())
-    return bool(skewed < SKEWED * math.sqrt(fewest) * (distance**2).mean() ** 1.5)
+    alone = since.pick_months()
+    alternatives = np.multiply.outer(np.sqrt(alone.weight), SHIFTS)
+    likelihoods = np.zeros((len(hypotheses), *alternatives.shape))
+    for i, hypothesis in enumerate(hypotheses):
+        contrast, _ = alone.contrast(hypothesis)
+        t = np.nan_to_num(divide(contrast.value, np.sqrt(contrast.variance)), posinf=0.0, neginf=0.0)
+        likelihoods[i] = alternatives * t[:, None] - alternatives**2 / 2 * (contrast.variance > 0)[:, None]
+    for month in np.flatnonzero(are_split & (alone.weight > 0)).tolist():
+        splits = draw_splits(months[month][0], months[month][1], SPLITS, SEED + month + 1)
+        for i, hypothesis in enumerate(hypotheses):
+            t_of_month, t_of_splits = studentised(splits, hypothesis.shift, hypothesis.scale)
+            if not splits.is_exact:
+                t_of_splits = np.append(t_of_splits, t_of_month)
+            exponents = np.multiply.outer(alternatives[month], np.clip(t_of_splits, -LARGEST_T, LARGEST_T))
+            most = exponents.max(-1)
+            log_mean = most + np.log(np.exp(exponents - most[:, None]).mean(-1))
+            likelihoods[i, month] = (
+                alternatives[month] * np.clip(t_of_month, -LARGEST_T, LARGEST_T) - log_mean
+            )
+    return likelihoods
 
 
 # -- what both make of a margin
@@ -312,16 +271,16 @@ class MeansLook:
         With limits that hold at all looks; where months differ, by their scatter. NaN where there are none.
     p : float
         Of "the means are equal", which holds at all looks.
-    log_evidence : three floats
-        ln E of this look; the largest so far, by which p goes; and against "equal means in each month".
+    log_evidence : two pairs of floats
+        ln E of this look and the largest so far: against equal means in each month, and beyond their scatter.
     start : int
         The month, from 0, since which the months add most to E.
     means_since : two floats
         Since then.
-    may_differ : bool
-        Whether E is beyond the scatter of months.
-    p_alike : float
-        Of "the difference is the same in all months".
+    by_months : bool
+        Whether p goes by the second.
+    p_same, month_spread : float
+        Of "the difference is the same in all months"; and how far it scatters, a standard deviation.
     is_beyond, is_within, is_outside : bool
         Whether the difference since the start is beyond the margin; that of all months is shown to be within;
         and that since some start is shown to be beyond.
@@ -331,11 +290,12 @@ class MeansLook:
     difference: tuple[float, float, float]
     ratio: tuple[float, float, float]
     p: float
-    log_evidence: tuple[float, float, float]
+    log_evidence: tuple[tuple[float, float], ...]
     start: int
     means_since: tuple[float, float]
-    may_differ: bool
-    p_alike: float
+    by_months: bool
+    p_same: float
+    month_spread: float
     is_beyond: bool
     is_within: bool
     is_outside: bool
@@ -362,64 +322,79 @@ def look_at_means(
         Whether months have effects of their own; None: as far as they scatter.
     """
     looks = len(since.weight)
-    alone = since.pick(np.diag_indices(looks))
+    alone = since.pick_months()
     homogeneity = compare_months(*_standardise(alone, EQUAL))
-    are_alike = bool((homogeneity.p >= ALIKE).all()) if months is None else months == "alike"
-    may_differ = bool(homogeneity.may_differ[-1]) if months is None else months == "differ"
-    hypotheses = (EQUAL, *edges)
-    evidence_by_hypothesis = []
-    for i, hypothesis in enumerate(hypotheses):
-        evidence = mix_starts(sums_log_evidence(since, hypothesis))
+    may_differ = months == "differ"
+    are_alike = months == "alike"
+    if months is None:
+        may_differ = bool(homogeneity.may_differ[-1])
+        are_alike = bool((homogeneity.p >= ALIKE).all())
+    judged = []
+    for i, hypothesis in enumerate((EQUAL, *edges)):
+        alike = mix_starts(sums_log_evidence(since, hypothesis))
         if likelihoods is not None:
-            evidence = _smaller(evidence, mix_starts(exact_log_evidence(likelihoods[i], LOG_WEIGHTS)))
-        if i == 0:
-            log_e_alike = float(evidence.log_e[-1])
-        if may_differ:
-            of_months = _standardise(alone, hypothesis)
-            beyond = log_evidence_beyond_months(*of_months, MIXING_OF_MEANS, SPREADS_OF_MEANS)
-            evidence = _smaller(mix_starts(beyond), evidence)
-        evidence_by_hypothesis.append(evidence)
-    of_equal, *of_edges = evidence_by_hypothesis
-    start = int(of_equal.start[-1])
+            alike = _smaller(alike, mix_starts(exact_log_evidence(likelihoods[i], LOG_WEIGHTS)))
+        of_months = _standardise(alone, hypothesis)
+        beyond = log_evidence_beyond_months(*of_months, MIXING_OF_MEANS, SPREADS_OF_MEANS)
+        both = alike, _smaller(mix_starts(beyond), alike)
+        judged.append(both[may_differ])
+        if hypothesis is EQUAL:
+            log_evidence = tuple(
+                (float(evidence.log_e[-1]), float(evidence.log_e.max())) for evidence in both
+            )
+    start = int(judged[0].start[-1])
     is_beyond = False
     is_outside = False
-    for sign, edge, evidence in zip((-1, 1), edges, of_edges, strict=True):
-        past_edge = sign * since.contrast(edge).value[:, -1]
+    for sign, edge, evidence in zip((-1, 1), edges, judged[1:], strict=True):
+        past_edge = sign * since.contrast(edge)[0].value[:, -1]
         is_beyond |= bool(past_edge[start] > 0)
         is_outside |= bool(evidence.p[-1] < alpha and past_edge[evidence.start[-1]] > 0)
-    so_far = since.pick(0)
 
-    def bound(hypothesis: Hypothesis) -> tuple[float, float, float]:
+    def bound(hypothesis: Hypothesis) -> tuple[float, float]:
+        """Return the limits of the contrast of all months."""
         if are_alike:
-            return _bound_sums(so_far, hypothesis, alpha)
-        return _bound_months(alone, hypothesis, alpha)
+            interval = _bound_sums(since.pick(0, slice(None)), hypothesis, alpha)
+            return float(interval.low), float(interval.high)
+        contrast, _ = alone.contrast(hypothesis)
+        level = alpha / (looks * (looks + 1))  # these add up to less than α over all looks
+        low, high = pool_months(contrast.value, contrast.variance).limits(np.asarray(level))
+        return float(low), float(high)
 
-    p = float(of_equal.p[-1])
-    _, low, high = bound(EQUAL)
-    if p >= alpha:  # limits of sums are too narrow for a few large values
-        low, high = min(low, 0.0), max(high, 0.0)
-    group_since, reference_since = (float(mean[start, -1]) for mean in since.means)
-    group_mean, reference_mean = (float(mean[-1]) for mean in so_far.means)
+    p = float(judged[0].p[-1])
+    is_open = (
+        p >= alpha
+    )  # limits hold what is not rejected, as those of sums are narrow for rare large values
+    low, high = bound(EQUAL)
+    contrast, _ = alone.contrast()
+    spread = pool_months(contrast.value, contrast.variance).spread
+    weight = alone.weight
+    if not are_alike:
+        weight = np.nan_to_num(divide(1.0, contrast.variance + spread**2))
+    mine, theirs = divide(np.nan_to_num(alone.means) @ weight, weight.sum()).tolist()
+    ratio = (math.nan, math.nan, math.nan)
+    if mine > 0 and theirs > 0 and not math.isnan(low):
+        limits = _widen(_find_ratio(bound, 0), _find_ratio(bound, 1), 1.0, is_open=is_open)
+        ratio = (mine / theirs, *limits)
     return MeansLook(
-        means=(group_mean, reference_mean),
-        difference=(group_mean - reference_mean, low, high),
-        ratio=_bound_ratio(bound, group_mean, reference_mean, includes_one=p >= alpha),
+        means=(mine, theirs),
+        difference=(mine - theirs, *_widen(low, high, 0.0, is_open=is_open)),
+        ratio=ratio,
         p=p,
-        log_evidence=(float(of_equal.log_e[-1]), float(of_equal.log_e.max()), log_e_alike),
+        log_evidence=log_evidence,
         start=start,
-        means_since=(group_since, reference_since),
-        may_differ=may_differ,
-        p_alike=float(homogeneity.p[-1]),
+        means_since=tuple(since.means[:, start, -1].tolist()),
+        by_months=may_differ,
+        p_same=float(homogeneity.p[-1]),
+        month_spread=float(spread),
         is_beyond=is_beyond,
-        is_within=bound(edges[0])[1] > 0 > bound(edges[1])[2],
+        is_within=bound(edges[0])[0] > 0 > bound(edges[1])[1],
         is_outside=is_outside,
     )
 
 
 def _standardise(alone: MeansSince, hypothesis: Hypothesis) -> tuple[Floats, Floats]:
     """Return the contrast of each month in standard deviations of its rows, and the variance of that."""
-    contrast = alone.contrast(hypothesis)
-    spread = alone.spread(hypothesis)
+    contrast, spread = alone.contrast(hypothesis)
     return divide(contrast.value, np.sqrt(spread)), divide(contrast.variance, spread)
 
 
@@ -430,56 +405,23 @@ def _smaller(first: MonthsEvidence, second: MonthsEvidence) -> MonthsEvidence:
     return MonthsEvidence(log_e, np.exp(-np.maximum(most, 0.0)), first.start)
 
 
-def _bound_sums(so_far: MeansSince, hypothesis: Hypothesis, alpha: float) -> tuple[float, float, float]:
-    """Return the contrast of all months with limits that hold at all looks."""
-    from scipy.special import ndtr
-
-    contrast = Contrast(*(terms[-1:] for terms in so_far.contrast(hypothesis)))
-    confidence = 1 - 2 * ndtr(-largest_deviations(so_far, hypothesis, alpha)[-1])
-    interval = wider_interval(contrast, confidence)
-    return float(interval.value[0]), float(interval.low[0]), float(interval.high[0])
+def _widen(low: float, high: float, value: float, *, is_open: bool) -> tuple[float, float]:
+    """Return limits that hold a value, if it is open whether it is the true one."""
+    if is_open:
+        return min(low, value), max(high, value)
+    return low, high
 
 
-def _bound_months(alone: MeansSince, hypothesis: Hypothesis, alpha: float) -> tuple[float, float, float]:
-    """Return the contrast of all months with limits by how months scatter, at the level of this look.
-
-    The levels α/(t(t + 1)) add up to less than α.
-    """
-    looks = len(alone.weight)
-    says = alone.weight > 0
-    if says.sum() < LEAST_MONTHS:
-        return math.nan, -math.inf, math.inf
-    values = alone.contrast(hypothesis).value[says]
-    share = alone.weight[says] / alone.weight.sum()
-    mean = float(share @ values)
-    error = math.sqrt(float((share**2 / (1 - share)) @ (values - mean) ** 2))
-    degrees = np.asarray(1 / (share @ share) - 1)  # equal weights: one less than months
-    reach = float(t_quantile(degrees, 1 - alpha / (looks * (looks + 1)))) * error
-    return mean, mean - reach, mean + reach
-
-
-def _bound_ratio(
-    bound: Callable[[Hypothesis], tuple[float, float, float]],
-    group_mean: float,
-    reference_mean: float,
-    *,
-    includes_one: bool,
-) -> tuple[float, float, float]:
-    """Return the ratio of two means above 0 with the limits at which it would be rejected."""
-    if not (group_mean > 0 and reference_mean > 0) or math.isnan(bound(EQUAL)[1]):
-        return math.nan, math.nan, math.nan
-    ends = []
-    for side in (1, 2):  # the smallest ratio at which the lower limit is 0, the largest at which the upper is
-        low, high = -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            if bound(Hypothesis(0.0, math.exp(middle)))[side] > 0:
-                low = middle
-            else:
-                high = middle
-        ends.append(low)
-    lowest = math.exp(ends[0]) if ends[0] > -LARGEST_LOG_RATIO else 0.0
-    highest = math.exp(ends[1]) if ends[1] < LARGEST_LOG_RATIO - ROUNDING else math.inf
-    if includes_one:
-        lowest, highest = min(lowest, 1.0), max(highest, 1.0)
-    return group_mean / reference_mean, lowest, highest
+def _find_ratio(bound: Callable[[Hypothesis], tuple[float, float]], side: int) -> float:
+    """Return the ratio of means at which a limit of the contrast is 0; 0 or infinite where there is none."""
+    low = -FARTHEST
+    high = FARTHEST
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if bound(Hypothesis(0.0, math.exp(middle)))[side] > 0:
+            low = middle
+        else:
+            high = middle
+    if low == -FARTHEST:
+        return 0.0
+    return math.exp(low) if high < FARTHEST else math.inf

@@ -93,8 +93,10 @@ def test_months_as_clusters_are_months_that_differ(more):
     golden = json.loads((REFERENCE / "number_months_draws.json").read_text())
     (together,) = slices_of(stream_of(golden), **more).together
     row = together.comparisons[0]
-    assert math.log(row.look.evidence) == pytest.approx(golden["beyond_months"]["log_e_months"][-1], rel=1e-9)
-    assert math.log(row.look.evidence_alike) == pytest.approx(golden["log_e"][-1], rel=1e-9)
+    beyond = golden["beyond_months"]["log_e_months"][-1]
+    assert math.log(row.look.months_evidence) == pytest.approx(beyond, rel=1e-9)
+    assert row.look.by_months
+    assert math.log(row.look.evidence) == pytest.approx(golden["log_e"][-1], rel=1e-9)
     assert row.verdict == "undecided"
 
 
@@ -119,7 +121,8 @@ def test_a_late_gap_is_said_with_its_first_month():
     result = fb.audit(pd.concat(pieces), slice="month", **KEYS, fail=True)
     assert result.headline.startswith("Since 2020-12 the mean of score is 8.52 for f, 10.19 for m: 1.67 less")
     assert "fails" in result.headline
-    assert "the trend is of this look alone" in result.headline
+    assert "Trend, of this look alone and not covered by the 5 %: " in result.headline
+    assert "Months differ by more than chance (p " in result.headline
     assert result.report.gate.stops
 
 
@@ -131,7 +134,7 @@ def test_the_verdict_and_a_gate_go_by_all_slices_so_far():
     assert decided["mean"] == "fail"
     assert result.verdict == "fail"
     assert result.report.gate.stops
-    assert "as if looked at after each month" in result.headline
+    assert "As if looked at after each month: at most 5 % false alarms" in result.headline
 
 
 def test_slices_without_an_order_have_no_trend_and_any_decides():

@@ -21,6 +21,9 @@ from fairbench_cli.audit.scan.readings import Ints
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.moments import Moments
 
+MEANS = ("value", "reference_value", "difference", "ratio")
+TESTS = ("p", "is_beyond", "is_within", "is_outside")
+
 
 @dataclass(frozen=True, eq=False)
 class SlicedNumbers:
@@ -61,9 +64,18 @@ class SlicedNumbers:
     def values(self, name: str) -> list[Floats]:
         """Return the values of each row of a variable, by group and then slice."""
         order, ends = self._order
-        values = np.split(self.numbers.variables[name][order], ends)
-        counts = np.split(self.numbers.cells.rows[order].astype(np.int64), ends)
-        return [np.repeat(of_cell, rows) for of_cell, rows in zip(values, counts, strict=True)]
+        counts = self.numbers.cells.rows[order].astype(np.int64)
+        ends = np.concatenate([[0], np.cumsum(counts)])[ends]
+        return np.split(np.repeat(self.numbers.variables[name][order], counts), ends)
+
+    def sides(self, values: Sequence[Floats], g: int) -> list[tuple[Floats, Floats]]:
+        """Return the values of a group and of its reference in each slice."""
+        n_slices = len(self.names)
+        months = []
+        for month in range(n_slices):
+            theirs = [values[group * n_slices + month] for group in self.numbers.reference_groups(g)]
+            months.append((values[g * n_slices + month], np.concatenate(theirs)))
+        return months
 
 
 def look_at_slices(
@@ -77,61 +89,53 @@ def look_at_slices(
         split_log_likelihoods,
         sum_since,
     )
+    from fairbench_cli.measures.splits import needs_splits
 
     numbers = slices.numbers
     name = variable.metric
     margin = margin_of(name, numbers, config)
     moments = slices.moments(name)
-    values = None
+    values: list[Floats] = []
     if not numbers.cells.is_weighted:
         values = slices.values(name)
-    arrays = {}
-    for field in (
-        "value",
-        "reference_value",
-        "difference",
-        "ratio",
-        "p",
-        "is_beyond",
-        "is_within",
-        "is_outside",
-    ):
-        arrays[field] = getattr(variable, field).copy()
-    looks: list[NumberLook | None] = [None] * numbers.n_groups
-    n_slices = len(slices.names)
-    for g in np.flatnonzero(numbers.are_compared(config)).tolist():
-        reference_groups = numbers.reference_groups(g)
-        edges = margin_edges(margin, numbers.of_reference(numbers.moments[name])[g])
+    arrays = {field: getattr(variable, field).copy() for field in MEANS + TESTS}
+    looks = {}
+    # Without a usual test there is no variance, or rows are not independent.
+    for g in np.flatnonzero(numbers.are_compared(config) & ~np.isnan(variable.p)).tolist():
+        group = moments[g]
+        reference = moments[np.array(numbers.reference_groups(g))].merge(-2)
+        edges = margin_edges(margin, reference.merge())
+        since = sum_since(group, reference)
         likelihoods = None
-        if values is not None:
-            by_month = []
-            for month in range(n_slices):
-                theirs = [values[group * n_slices + month] for group in reference_groups]
-                mine = values[g * n_slices + month]
-                by_month.append(
-                    split_log_likelihoods(mine, np.concatenate(theirs), month + 1, (EQUAL, *edges))
-                )
-            likelihoods = np.stack(by_month, axis=1)
-        since = sum_since(moments[g], moments[np.array(reference_groups)].merge(-2))
+        if values:
+            months = slices.sides(values, g)
+            likelihoods = split_log_likelihoods(
+                months, since, needs_splits(group, reference), (EQUAL, *edges)
+            )
         look = look_at_means(since, likelihoods, edges, config.alpha, config.months)
         arrays["value"][g], arrays["reference_value"][g] = look.means
         arrays["difference"][g] = Interval(*look.difference)
         if not math.isnan(variable.ratio[g].value):
             arrays["ratio"][g] = Interval(*look.ratio)
-        for field in ("p", "is_beyond", "is_within", "is_outside"):
+        for field in TESTS:
             arrays[field][g] = getattr(look, field)
-        evidence, most, alike = (math.exp(min(log_e, MOST_LOG_EVIDENCE)) for log_e in look.log_evidence)
-        value_since, reference_since = look.means_since
+        (evidence, most), (months_evidence, most_months) = np.exp(
+            np.minimum(look.log_evidence, MOST_LOG_EVIDENCE)
+        ).tolist()
+        value, reference_value = look.means_since
         looks[g] = NumberLook(
-            evidence,
-            most,
-            alike,
-            slices.names[look.start],
-            value_since,
-            reference_since,
-            value_since - reference_since,
-            look.may_differ,
-            look.p_alike,
+            looks=len(slices.names),
+            evidence=evidence,
+            most_evidence=most,
+            p_same=look.p_same,
+            months_evidence=months_evidence,
+            most_months_evidence=most_months,
+            by_months=look.by_months,
+            month_spread=look.month_spread,
+            since=slices.names[look.start],
+            value_since=value,
+            reference_value_since=reference_value,
+            difference_since=value - reference_value,
         )
     unknown = np.full(numbers.n_groups, np.nan)  # how many rows would decide: it depends on when a gap begins
-    return replace(variable, **arrays, rows_needed=unknown, looks=tuple(looks))
+    return replace(variable, **arrays, rows_needed=unknown, looks=looks)

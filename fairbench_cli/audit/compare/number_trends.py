@@ -116,9 +116,9 @@ class NumberSlices:
 
 
 def estimate_whole(
-    slices: Sequence[SliceNumbers], column: str, config: AuditConfig
+    slices: Sequence[SliceNumbers], column: str, config: AuditConfig, person: str
 ) -> Iterator[WholeEstimates]:
-    """Yield what all slices say together, by attribute."""
+    """Yield what all slices say together, by attribute; `person` as of `estimate_slice`."""
     names = list(dict.fromkeys(numbers.part.model for numbers in slices))
     times = parse_times(names)
     is_stream = are_stream([numbers.part for numbers in slices], config)
@@ -129,7 +129,7 @@ def estimate_whole(
         whole_config = whole_config.model_copy(update={"confidence": 1 - level})
     for of_attribute in group_by(slices, lambda numbers: numbers.part.attribute).values():
         together, slice_codes = merge_numbers(of_attribute, names)
-        estimates = estimate_slice(together, column, whole_config)
+        estimates = estimate_slice(together, column, whole_config, person=person)
         trends: tuple[NumberTrend, ...] = ()
         if times is not None and config.outcome != "ordinal":
             stays = ~references.excluded(together.part, config)

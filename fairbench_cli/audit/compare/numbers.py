@@ -215,8 +215,8 @@ class VariableEstimates:
     shortage : tuple of str
         Why the rows of each group decide nothing, if so.
     rows_needed : array
-    looks : tuple of NumberLook or None
-        Of each group, where slices are looks at a stream; else empty.
+    looks : dict of int to NumberLook
+        Of each group, where slices are looks at a stream.
     remarks : tuple of str
         What is to be known of the rows.
     few_skewed : frozenset of int
@@ -237,7 +237,7 @@ class VariableEstimates:
     is_outside: Bools
     shortage: tuple[Reason, ...]
     rows_needed: Floats
-    looks: tuple[NumberLook | None, ...] = ()
+    looks: dict[int, NumberLook] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     few_skewed: frozenset[int] = frozenset()
     missed: dict[int, str] = field(default_factory=dict)
@@ -887,6 +887,9 @@ def _compare(
     reason: Reason = ""
     if not math.isnan(variable.margin[g]):
         verdict, reason = _decide(variable, g, p_holm, config)
+    look = variable.looks.get(g)
+    if look is not None and look.by_months and reason in ("chance", "wide"):
+        reason = "months"
     rows_needed = math.nan
     if verdict == "undecided" and reason != "one value":
         rows_needed = float(variable.rows_needed[g])
@@ -910,7 +913,7 @@ def _compare(
         reason=reason,
         rows_needed=rows_needed,
         deciding=variable.metric in deciding,
-        look=variable.looks[g] if variable.looks else None,
+        look=look,
         cautions=cautions,
     )
 

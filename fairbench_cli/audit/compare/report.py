@@ -180,33 +180,44 @@ class ClusteredDisparity(Disparity):
 
 @dataclass(frozen=True)
 class NumberLook:
-    """What slices in an order show of a difference at the last of them, however often they were looked at.
+    """What slices in an order show of a difference at the last of them, as a `StreamLook` of a rate.
 
     Parameters
     ----------
+    looks : int
     evidence, most_evidence : float
-        E, 1 on average in fair worlds, whenever one stops; and the largest so far, by which the p-value goes.
-    evidence_alike : float
-        Against equal means in each slice; the same as `evidence` unless slices may differ.
+        E, 1 on average where means are equal in each slice, whenever one stops; and the largest so far.
+    p_same : float
+        Of "the difference is the same in all slices".
+    months_evidence, most_months_evidence : float
+        Evidence beyond the scatter of slices, and the largest so far.
+    by_months : bool
+        Whether it is judged by that.
+    month_spread : float
+        How far the difference scatters from slice to slice, a standard deviation.
     since : str
-        The slice from which on the evidence is largest.
+        The slice from which on the evidence by which it is judged is largest.
     value_since, reference_value_since, difference_since : float
         Of the slices from `since` on, with the same weights for both groups.
-    may_differ : bool
-        Whether the evidence is beyond the scatter of slices.
-    p_alike : float
-        Of "the difference is the same in all slices".
     """
 
+    looks: int
     evidence: float
     most_evidence: float
-    evidence_alike: float
+    p_same: float
+    months_evidence: float
+    most_months_evidence: float
+    by_months: bool
+    month_spread: float
     since: str
     value_since: float
     reference_value_since: float
     difference_since: float
-    may_differ: bool
-    p_alike: float
+
+    @property
+    def largest_evidence(self) -> float:
+        """The largest of that by which it is judged."""
+        return (self.most_evidence, self.most_months_evidence)[self.by_months]
 
 
 @dataclass(frozen=True)

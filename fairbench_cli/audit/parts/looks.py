@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 
-from fairbench_cli.audit.compare.report import Disparity, Report, StreamLook
+from fairbench_cli.audit.compare.report import Disparity, NumberLook, Report, StreamLook
 from fairbench_cli.audit.config import PERIODS
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.allowed import has_margin, name_gaps
@@ -29,8 +29,7 @@ def summarise_looks(report: Report) -> str:
     looks = last_looks(report)
     rows = {(row.attribute, row.group, row.metric): row for row in report.judged_comparisons if row.deciding}
     deciding = [(look, rows[key]) for key, look in looks.items() if key in rows]
-    when = f"As if looked at after each {report.config.slice_name}"
-    sentence = f"{when}: at most {100 * report.config.alpha:.3g} % false alarms, however many looks."
+    sentence = describe_level(report)
     if not deciding:
         return sentence
     look, row = max(
@@ -39,9 +38,19 @@ def summarise_looks(report: Report) -> str:
     return f"{sentence} {describe_look(look, row, report, in_full=True)}"
 
 
+def describe_level(report: Report) -> str:
+    """Return how many false alarms there are, however often one looks."""
+    when = f"As if looked at after each {report.config.slice_name}"
+    return f"{when}: at most {100 * report.config.alpha:.3g} % false alarms, however many looks."
+
+
+def describe_trend_level(report: Report) -> str:
+    """Return how a trend over slices in an order stands to these false alarms."""
+    return f"Trend, of this look alone and not covered by the {100 * report.config.alpha:.3g} %"
+
+
 def describe_look(look: StreamLook, row: Disparity, report: Report, *, in_full: bool = False) -> str:
     """Return the evidence on a comparison in sentences; `in_full` with its rate and its groups."""
-    alarm = format_evidence(look.alarm_at)
     subject = "the ratio"
     if has_margin(row.margin):
         subject = "the difference"
@@ -49,31 +58,64 @@ def describe_look(look: StreamLook, row: Disparity, report: Report, *, in_full: 
         subject = (
             f"the {RATES[look.metric].label} of {formatting.format_group(look.group)} ({look.attribute})"
         )
+    spread = ""
+    if look.month_spread:
+        spread = f"{100 * look.month_spread:.2g} points"
+    gap = f"is {_describe_gap_since(look, row, in_full=in_full)}"
+    differs = "rates differ"
+    if in_full:
+        differs = f"{subject} is not that of {formatting.format_group(look.reference)}"
+    texts = (subject, gap, spread, differs)
+    return describe_evidence(look, look.alarm_at, texts, report, in_full=in_full)
+
+
+def describe_evidence(
+    look: StreamLook | NumberLook,
+    alarm_at: float,
+    texts: tuple[str, str, str, str],
+    report: Report,
+    *,
+    in_full: bool,
+) -> str:
+    """Return the evidence of a look in sentences.
+
+    Parameters
+    ----------
+    look : StreamLook or NumberLook
+    alarm_at : float
+    texts : four str
+        What is compared; what it is since the look's `since`, empty where that is told already; how far the
+        gap scatters; and that groups differ.
+    report : Report
+    in_full : bool
+        Whether what is compared is named where there is no alarm.
+    """
+    subject, gap, spread, differs = texts
+    alarm = format_evidence(alarm_at)
     slices = _name_slices(report)
     most, last = look.most_evidence, look.evidence
     scatter = ""
     if look.by_months:
         most, last = look.most_months_evidence, look.months_evidence
-        scatter = _describe_scatter(look, report)
+        scatter = _describe_scatter(look, spread, report)
     evidence = format_evidence(most)
     as_if = f", as if {slices} had no effect of their own"
     if not math.isnan(look.p_same):
         as_if += f" (p of that {formatting.p_value(look.p_same)})"
-    if most >= look.alarm_at:
-        gap = _describe_gap_since(look, row, in_full=in_full)
+    if most >= alarm_at:
         by_now = f"{evidence}"
-        if last < look.alarm_at:
+        if last < alarm_at:
             by_now += f", by now {format_evidence(last)}"
         if look.by_months:
             as_if = (
                 f", more than independent {slices} differ; causes that last for {slices} would look the same"
             )
-        return f"{scatter}Since {look.since} {subject} is {gap}; evidence {by_now} (alarm at {alarm}){as_if}."
-    if look.by_months and look.most_evidence >= look.alarm_at:
-        each = f"In some {slices} rates differ"
-        if in_full:
-            each = f"In some {slices} {subject} is not that of {formatting.format_group(look.reference)}"
-        in_some = f"{each} (evidence {format_evidence(look.most_evidence)})"
+        opening = "Evidence"
+        if gap:
+            opening = f"Since {look.since} {subject} {gap}; evidence"
+        return f"{scatter}{opening} {by_now} (alarm at {alarm}){as_if}."
+    if look.by_months and look.most_evidence >= alarm_at:
+        in_some = f"In some {slices} {differs} (evidence {format_evidence(look.most_evidence)})"
         on_average = f"on average over {slices} that is not shown (evidence {evidence} of {alarm})"
         return f"{scatter}{in_some}; {on_average}."
     if look.by_months:
@@ -83,13 +125,13 @@ def describe_look(look: StreamLook, row: Disparity, report: Report, *, in_full: 
     return f"{scatter}Evidence {evidence} of {alarm}{as_if}."
 
 
-def _describe_scatter(look: StreamLook, report: Report) -> str:
+def _describe_scatter(look: StreamLook | NumberLook, spread: str, report: Report) -> str:
     """Return whether slices differ, with a blank behind: "Months may differ (p 0.13). "."""
     slices = _name_slices(report)
     p_text = f"p {formatting.p_value(look.p_same)}"
     if look.p_same < report.config.alpha:
-        if look.month_spread:
-            p_text += f"; about ± {100 * look.month_spread:.2g} points"
+        if spread:
+            p_text += f"; about ± {spread}"
         return f"{slices.capitalize()} differ by more than chance ({p_text}). "
     if look.looks <= FEWEST_ALIKE:
         return f"What single {slices} do is not known before the seventh. "

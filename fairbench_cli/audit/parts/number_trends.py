@@ -17,6 +17,7 @@ from fairbench_cli.audit.compare.report import Interval, NumberComparison, Numbe
 from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.config import JUDGED, fields_used_by
 from fairbench_cli.audit.parts import formatting
+from fairbench_cli.audit.parts.looks import describe_evidence, describe_level, describe_trend_level
 from fairbench_cli.audit.parts.number_strata import SHORT as SHORT_STRATA
 from fairbench_cli.audit.parts.number_strata import strata_section, summarise_strata
 from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
@@ -27,6 +28,7 @@ from fairbench_cli.audit.parts.numbers import (
     decisive_rows,
     format_interval,
     format_measure,
+    format_size,
     group_table,
     number_comparison_rows,
     verdict_cell,
@@ -37,7 +39,6 @@ from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document.model import SYMBOLS, UNTESTED, VERDICTS, Section, TableCell, TextTable, Verdict
-from fairbench_cli.measures.month_effects import FEWEST_ALIKE
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 
 KEY = "number_slices"
@@ -58,7 +59,7 @@ MOVES = ("rises", "falls")
 def read_whole(scan: Scan) -> tuple[WholeEstimates, ...]:
     """Return the estimates of all slices together."""
     slices = list(read_numbers(scan))
-    return tuple(estimate_whole(slices, column_name(scan), compared_by(scan)))
+    return tuple(estimate_whole(slices, column_name(scan), compared_by(scan), scan.tally.person))
 
 
 def judge_slices(estimates: Sequence[WholeEstimates], base: Report) -> NumberSlices:
@@ -94,7 +95,7 @@ def summarise_slices(slices: NumberSlices, report: Report) -> str:
         return summarise_strata(slices, report)
     looks = _describe_looks(slices, report)
     if not slices.trends:
-        return f"No trend is tested: {_describe_no_trend(slices, report)}. {looks}"
+        return f"{looks} No trend is tested: {_describe_no_trend(slices, report)}."
     digits = {attribute_numbers.attribute: attribute_numbers.digits for attribute_numbers in slices.together}
     moving = [row for row in slices.trends if row.word in MOVES]
     clauses = []
@@ -108,7 +109,10 @@ def summarise_slices(slices: NumberSlices, report: Report) -> str:
         if rows:
             verb = singular if len(rows) == 1 else plural
             clauses.append(f"{len(rows):,} of {len(slices.trends):,} {verb}")
-    return f"Trend over the slices: {'; '.join(clauses)}. {looks}"
+    opening = "Trend over the slices"
+    if slices.is_stream:
+        opening = describe_trend_level(report)
+    return f"{looks} {opening}: {'; '.join(clauses)}."
 
 
 def _describe_move(row: NumberTrend, digits: int) -> str:
@@ -129,35 +133,32 @@ def _describe_no_trend(slices: NumberSlices, report: Report) -> str:
 
 def _describe_looks(slices: NumberSlices, report: Report) -> str:
     """Return the sentence on the verdict: its rows, and its level where one looks often."""
-    name = report.config.slice_name
-    level = f"{100 * report.config.alpha:.3g} %"
     if not slices.is_stream:
         verdict = combine_verdicts(row.verdict for row in report.judged)
         return f"The last, {slices.last_slice}, by which a gate goes, {_verdict_text(verdict)}."
-    sentence = (
-        f"The verdict is as if looked at after each {name}: at most {level} false alarms, however many there "
-        "are"
-    )
-    if slices.trends:
-        sentence += " (the trend is of this look alone, and not in them)"
-    looks: list[NumberLook] = []
-    for attribute_numbers in slices.together:
-        looks += [row.look for row in attribute_numbers.comparisons if row.deciding and row.look]
-    return " ".join([f"{sentence}.", *_describe_effects(looks, len(slices.names), report)])
-
-
-def _describe_effects(looks: Sequence[NumberLook], n_slices: int, report: Report) -> Iterator[str]:
-    """Yield what is taken for the slices' own effects on a gap."""
-    if not looks:
-        return
-    name = report.config.slice_name
-    p_text = formatting.p_value(min(look.p_alike for look in looks))
-    if not any(look.may_differ for look in looks):
-        yield f"It takes each {name} to have no effect of its own (p of that {p_text})."
-    elif n_slices <= FEWEST_ALIKE and not report.config.months:
-        yield f"Before the seventh {name} evidence is of what goes beyond the scatter of gaps."
-    else:
-        yield f"Evidence is of what goes beyond the scatter of each {name}'s gap (p of one gap {p_text})."
+    judged: list[tuple[NumberComparison, NumberLook, NumberSlice]] = []
+    for numbers in slices.together:
+        judged += [(row, row.look, numbers) for row in numbers.comparisons if row.deciding and row.look]
+    if not judged:
+        look_text = (
+            f"This one, number {len(slices.names)}, goes by {100 * slices.confidence:.4g} % intervals."
+        )
+        return f"{describe_level(report)} {look_text}"
+    row, look, numbers = max(judged, key=lambda line: (line[0].verdict == "fail", -line[0].p_holm))
+    n_tests = float(len(judged))  # by Holm as many as p is taken for
+    if 0 < row.p <= row.p_holm < 1:
+        n_tests = row.p_holm / row.p
+    gap = ""  # which the answer has where it fails
+    if row.verdict != "fail":
+        side = ("above", "below")[look.difference_since < 0]
+        size = format_size(row.metric, abs(look.difference_since), numbers)
+        gap = f"is {size} {side} that of {formatting.format_group(row.reference)}"
+    label = NUMBER_MEASURES[row.metric].label
+    subject = f"the {label} of {formatting.format_group(row.group)} ({row.attribute})"
+    differs = f"{subject} is not that of {formatting.format_group(row.reference)}"
+    texts = (subject, gap, format_size(row.metric, look.month_spread, numbers), differs)
+    evidence = describe_evidence(look, n_tests / report.config.alpha, texts, report, in_full=True)
+    return f"{describe_level(report)} {evidence}"
 
 
 def _verdict_text(verdict: Verdict) -> str:
@@ -208,7 +209,7 @@ def slice_sections(slices: NumberSlices, report: Report, view: View) -> Sequence
                 f"{attribute_numbers.attribute}: {attribute_numbers.column}",
                 (),
                 tables,
-                attribute_numbers.remarks,
+                (*attribute_numbers.remarks, *_describe_columns(attribute_numbers)),
             )
         )
     title = f"{slices_name(slices, report).capitalize()} together"
@@ -227,6 +228,16 @@ def slice_sections(slices: NumberSlices, report: Report, view: View) -> Sequence
         *_trend_sections(slices, report, view),
         Section(f"Each {name}", tables=tuple(grids), notes=(note,)),
     ]
+
+
+def _describe_columns(numbers: NumberSlice) -> Iterator[str]:
+    """Yield how the comparisons of slices that are looks are to be read."""
+    if any(row.look for row in numbers.comparisons):
+        yield (
+            "p: 1 / the largest evidence so far. since: the difference of the slices from which on evidence "
+            "is largest. Differences of means, with limits that hold at all looks, are averages over slices, "
+            "with the same weights for both groups."
+        )
 
 
 def _trend_sections(slices: NumberSlices, report: Report, view: View) -> Iterator[Section]:

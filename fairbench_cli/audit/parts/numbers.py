@@ -27,7 +27,6 @@ from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.findings import format_verdict
-from fairbench_cli.audit.parts.looks import format_evidence
 from fairbench_cli.audit.parts.part import BY_ESTIMATE, SHORT, Part, Row, View
 from fairbench_cli.audit.parts.rates import LOOKS
 from fairbench_cli.audit.scan.numbers import read_numbers
@@ -385,12 +384,11 @@ def comparison_table(title: str, numbers: NumberSlice, view: View) -> TextTable:
 
 
 def _since_cell(row: NumberComparison, digits: int) -> TableCell:
-    """Return the difference since the slice from which the evidence is largest, which stands beside it."""
+    """Return the difference since the slice from which the evidence is largest."""
     if row.look is None:
         return TableCell("")
     gap = format_measure(row.metric, row.look.difference_since, digits)
-    evidence = format_evidence(row.look.most_evidence)
-    return TableCell(gap, f"since {row.look.since}, evidence {evidence}", row.look.difference_since)
+    return TableCell(gap, f"since {row.look.since}", row.look.difference_since)
 
 
 def verdict_cell(row: NumberComparison) -> TableCell:

@@ -42,6 +42,7 @@ from fairbench_cli.audit.parts.allowed import (
 from fairbench_cli.audit.parts.findings import differs
 from fairbench_cli.audit.parts.looks import (
     describe_look,
+    describe_trend_level,
     last_looks,
     look_rows,
     looks_notes,
@@ -241,7 +242,7 @@ def summarise_trends(trends: SliceTrends, report: Report) -> str:
     end = f" The last, {report.last}, {gate_text}{verdict}."
     about = "Trend over the slices"
     if report.streams is not None:
-        about = f"Trend, of this look alone and not covered by the {100 * report.config.alpha:.3g} %"
+        about = describe_trend_level(report)
         end = f" {summarise_looks(report)}"
     if not trends.ordered:
         return f"{_describe_no_trend(trends)}{end}"

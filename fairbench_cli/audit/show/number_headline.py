@@ -1,7 +1,7 @@
 """An audit of numbers in words: the largest difference of each attribute, the margin, what is not decided."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from fairbench_cli.audit.compare.numbers import NumberSlice
@@ -33,7 +33,6 @@ from fairbench_cli.measures.number_measures import NUMBER_MEASURES, SHARE_ABOVE
 from fairbench_cli.measures.power import round_up_count
 
 MORE = "more"
-ALARM = 20.0  # evidence that one comparison fails by, at a level of 5 %
 
 
 def number_headline(report: Report) -> Headline:
@@ -107,9 +106,12 @@ def describe_number(row: NumberComparison, numbers: NumberSlice) -> str:
         row = _since_then(row, row.look)
     clause = _describe_comparison(row, numbers)
     if since:
-        clause = f"Since {since} {clause[0].lower()}{clause[1:]}"
+        clause = f"Since {since} {clause.replace('The ', 'the ', 1)}"
     verdict = format_verdict(row.verdict or "undecided", clearly=row.shown_outside)
-    remarks = filter(None, (*_describe_evidence(row), *row.cautions, _describe_limit(row, numbers)))
+    remarks = [formatting.REASONS[row.reason], *row.cautions, _describe_limit(row, numbers)]
+    if row.look is not None and row.verdict == "fail":
+        remarks.insert(0, f"evidence {format_evidence(row.look.largest_evidence)}")
+    remarks = list(filter(None, remarks))
     return f"{clause}: {verdict} ({'; '.join(remarks)})."
 
 
@@ -125,19 +127,6 @@ def _since_then(row: NumberComparison, look: NumberLook) -> NumberComparison:
         difference=Interval(look.difference_since, math.nan, math.nan),
         ratio=ratio,
     )
-
-
-def _describe_evidence(row: NumberComparison) -> Iterator[str]:
-    """Yield why a comparison is not decided, and the evidence of slices in an order."""
-    if row.look is None:
-        yield formatting.REASONS[row.reason]
-        return
-    alike, evidence = (format_evidence(e) for e in (row.look.evidence_alike, row.look.most_evidence))
-    if row.reason == "chance" and row.look.evidence_alike > ALARM > row.look.most_evidence:
-        yield f"in some slices they differ, evidence {alike}; on average over slices it is {evidence}"
-    else:
-        yield formatting.REASONS[row.reason]
-        yield f"evidence {evidence}"
 
 
 def _describe_comparison(row: NumberComparison, numbers: NumberSlice) -> str:
