@@ -259,7 +259,7 @@ def test_nothing_private_of_a_library_is_used():
 
 def test_measures_stand_alone():
     # scikit-learn only when called: see the test after the next.
-    known = {*sys.stdlib_module_names, "numpy", "scipy", "pandas", "sklearn", "numba"}
+    known = {*sys.stdlib_module_names, "numpy", "scipy", "pandas", "sklearn"}
     compiled = "fairbench_cli.base.compiled_files"
     for file in FILES:
         for module, _ in imports(file) if file.startswith("measures/") else ():
@@ -267,11 +267,8 @@ def test_measures_stand_alone():
             assert module.split(".")[0] in known or is_ours, module
 
 
-# Scikit-learn estimators themselves, and compiled loops; imported alone where they are built, when they are.
-ESTIMATORS = (
-    *("api/technique.py", "classifiers/c45/", "interventions/matrix_classifier.py"),
-    "measures/split_sums.py",
-)
+# Scikit-learn estimators themselves; imported alone where they are built, when they are.
+ESTIMATORS = ("api/technique.py", "classifiers/c45/", "interventions/matrix_classifier.py")
 
 ONLY_IN = {
     "joblib": "experiment/running/pool.py",
@@ -306,7 +303,10 @@ LOADS_NOT = {  # what it has no need of, by its first module
         *("pandas", "scipy", "pyarrow", "jinja2", "sqlalchemy", "weasyprint", "sqlite3", "yaml"),
         *("numpy.ma", "numpy.random", "rich.progress"),
         *(f"fairbench_cli.audit.{name}" for name in ("planning", "compare.numbers", "compare.streams")),
-        *(f"fairbench_cli.measures.{name}" for name in ("registry", "clusters", "sequential", "means")),
+        *(
+            f"fairbench_cli.measures.{name}"
+            for name in ("registry", "clusters", "sequential", "means", "splits")
+        ),
         "fairbench_cli.document.html",
     },
     "list": {

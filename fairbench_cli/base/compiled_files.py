@@ -18,13 +18,26 @@ from fairbench_cli.base.errors import UserError
 from fairbench_cli.base.files import write_text
 
 
+def compiled(function: Any) -> Any:
+    """Return a function as numba compiles it, kept on disk; where no folder can be written, for this process.
+
+    A decorator.
+    """
+    import numba
+
+    try:
+        return numba.njit(cache=True)(function)
+    except RuntimeError:  # neither beside the package nor in the cache of the user
+        return numba.njit(function)
+
+
 @contextmanager
 def kept_whole(*functions: Any) -> Iterator[None]:
     """Let a block use what numba has kept as far as it is whole, and note what the block compiles.
 
     Parameters
     ----------
-    functions : compiled functions, `numba.njit(cache=True)`
+    functions : `compiled` functions
         Those of one module that the block calls, or that these call.
     """
     folder = _whole_folder(functions[0])
@@ -40,9 +53,11 @@ def kept_whole(*functions: Any) -> Iterator[None]:
 @cache  # what is loaded once stays loaded
 def _whole_folder(function: Any) -> Path | None:
     """Return the folder in which numba keeps a module's code, less what is damaged there; None: nowhere."""
-    if not hasattr(function, "stats"):  # NUMBA_DISABLE_JIT
+    # None of what is not kept; and with NUMBA_DISABLE_JIT a function is itself.
+    path = function.stats.cache_path if hasattr(function, "stats") else None
+    if path is None:
         return None
-    folder = Path(function.stats.cache_path)
+    folder = Path(path)
     drop_damaged(folder, _module_name(function))
     return folder
 

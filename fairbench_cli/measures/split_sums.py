@@ -1,9 +1,8 @@
 """Compiled: rows of two groups called anew by chance, and the sums of each such split; see `splits`."""
 
-import numba
 import numpy as np
 
-from fairbench_cli.base.compiled_files import kept_whole
+from fairbench_cli.base.compiled_files import compiled, kept_whole
 from fairbench_cli.measures.counts import Floats
 
 TERMS = 5  # w, wy, w², w²y, w²y²
@@ -35,7 +34,7 @@ def sum_drawn(
         return np.asarray(_sum_drawn(values, weights, n_group, n_drawn, n_splits, np.uint64(seed)))
 
 
-@numba.njit(cache=True)
+@compiled
 def draw_word(state):
     """Return the state that follows, and its random word."""
     state = state + STEP
@@ -44,7 +43,7 @@ def draw_word(state):
     return state, word ^ (word >> SHIFTS[2])
 
 
-@numba.njit(cache=True)
+@compiled
 def _sum_drawn(values, weights, n_group, n_drawn, n_splits, seed):
     n_rows = len(values)
     has_weights = len(weights) > 0

@@ -7,10 +7,9 @@ sort in place.
 
 import math
 
-import numba
 import numpy as np
 
-from fairbench_cli.base.compiled_files import kept_whole
+from fairbench_cli.base.compiled_files import compiled, kept_whole
 from fairbench_cli.classifiers.c45.tree import EPS, FlatTree, Floats, Ints, Rules, TreeRows, normal_quantile
 
 NODE = np.dtype(
@@ -63,7 +62,7 @@ def _compact(nodes: np.ndarray, counts: Floats) -> FlatTree:
     return FlatTree(reached["feature"].copy(), np.full(len(old), np.nan), reached["kids"].copy(), counts[old])
 
 
-@numba.njit(cache=True)
+@compiled
 def _ends(feature, first_child, codes):
     leaf = np.zeros(len(codes), np.int64)
     for row in range(len(codes)):
@@ -74,14 +73,14 @@ def _ends(feature, first_child, codes):
     return leaf
 
 
-@numba.njit(cache=True)
+@compiled
 def _xlogx(x):
     if x < 1e-6:
         return 0.0
     return x * math.log2(x)
 
 
-@numba.njit(cache=True)
+@compiled
 def grow(codes, weights, levels, has_few_levels, min_leaf):
     """Return nodes (dtype `NODE`, breadth-first), their class weights, and the rows in segment order."""
     rows, m = codes.shape
@@ -156,7 +155,7 @@ def grow(codes, weights, levels, has_few_levels, min_leaf):
     return nodes[:n].copy(), counts[:n].copy(), order
 
 
-@numba.njit(cache=True)
+@compiled
 def _choose(table, offset, is_used, has_few_levels, min_leaf, total, entropy, gains, ratios, valid):
     """Return the column with the best gain ratio among those of at least average gain, or -1."""
     classes = table.shape[1]
@@ -202,7 +201,7 @@ def _choose(table, offset, is_used, has_few_levels, min_leaf, total, entropy, ga
     return best
 
 
-@numba.njit(cache=True)
+@compiled
 def sort_segment(order, buffer, branch_ends, codes, feature, kids, start, stop):
     """Sort a segment of rows by a column; `branch_ends` then holds where each branch ends."""
     for v in range(kids):
@@ -222,7 +221,7 @@ def sort_segment(order, buffer, branch_ends, codes, feature, kids, start, stop):
         order[p] = buffer[p]
 
 
-@numba.njit(cache=True)
+@compiled
 def collapse(nodes, counts):
     """Make a leaf of every node whose subtree makes no fewer training errors; top-down."""
     n, classes = counts.shape
@@ -245,7 +244,7 @@ def collapse(nodes, counts):
             nodes[i]["kids"] = 0
 
 
-@numba.njit(cache=True)
+@compiled
 def _estimate(counts, confidence, z):
     """Return the estimated errors of a leaf; see `tree.added_errors`."""
     n = 0.0
@@ -262,7 +261,7 @@ def _estimate(counts, confidence, z):
     return e + _limit(n, e, z)
 
 
-@numba.njit(cache=True)
+@compiled
 def _limit(n, e, z):
     if e + 0.5 >= n:
         return max(n - e, 0.0)
@@ -271,7 +270,7 @@ def _limit(n, e, z):
     return n * (f + z * z / (2.0 * n) + z * root) / (1.0 + z * z / n) - e
 
 
-@numba.njit(cache=True)
+@compiled
 def prune(i, nodes, counts, below, scratch, order, codes, weights, confidence, z, raise_subtrees):
     """Prune the subtree of node `i`; `below[i]` is then its estimated errors."""
     leaf = _estimate(counts[i], confidence, z)
@@ -306,7 +305,7 @@ def prune(i, nodes, counts, below, scratch, order, codes, weights, confidence, z
         below[i] = tree
 
 
-@numba.njit(cache=True)
+@compiled
 def _if_sent(node, start, stop, nodes, scratch, order, codes, weights, confidence, z):
     """Return the estimated errors of a subtree if a segment's rows were sent through it."""
     classes = weights.shape[1]
@@ -334,7 +333,7 @@ def _if_sent(node, start, stop, nodes, scratch, order, codes, weights, confidenc
     return errors
 
 
-@numba.njit(cache=True)
+@compiled
 def _refill(i, nodes, counts, order, codes, weights):
     """Send the rows of node `i` through the subtree that it has taken over."""
     if nodes[i]["feature"] < 0:
