@@ -144,8 +144,9 @@ def _sum_terms(y: Floats, w: Floats) -> Floats:
     """Return the sums over rows, shape (5,), without an array of the terms of many."""
     if len(w):
         return np.asarray(_terms(y, w).sum(-1))
-    n, first, second = float(len(y)), float(y.sum()), float(y @ y)
-    return np.array([n, first, n, first, second])
+    n_rows = float(len(y))
+    total = float(y.sum())
+    return np.array([n_rows, total, n_rows, total, float(y @ y)])
 
 
 def _sum_all(terms: Floats, n_group: int, n_drawn: int) -> Floats:
@@ -175,11 +176,11 @@ def studentised(splits: Splits, shift: float = 0.0, scale: float = 1.0) -> tuple
 
 def _shifted(sums: Floats, moved: float) -> Floats:
     """Return the five sums of values less a number."""
-    weight, first, square, square_first, square_second = sums
+    weight, linear, square, square_first, square_second = sums
     return np.stack(
         [
             weight,
-            first - moved * weight,
+            linear - moved * weight,
             square,
             square_first - moved * square,
             square_second - 2 * moved * square_first + moved**2 * square,
@@ -210,8 +211,8 @@ def _t_of(called: Floats, total: Floats, splits: Splits) -> Floats:
 
 def _mean_and_squares(sums: Floats) -> tuple[Floats, Floats]:
     """Return the mean, and the sum of squares of weighted distances from it."""
-    weight, first, square, square_first, square_second = sums
-    mean = first / weight
+    weight, linear, square, square_first, square_second = sums
+    mean = linear / weight
     return mean, square_second - 2 * mean * square_first + mean**2 * square
 
 
@@ -248,9 +249,9 @@ def needs_splits(group: Moments, reference: Moments) -> NDArray[np.bool_]:
 
 def skewness_of_both(group: Moments, reference: Moments) -> Floats:
     """Return how skewed the mean of the smaller side is, either way, if both have one law."""
-    both = group + reference
-    second = divide(both.central_sum(1, 2), both.weight)
-    skewness = divide(divide(both.central_sum(1, 3), both.weight), second**1.5)
+    pooled = group + reference
+    second = divide(pooled.central_sum(1, 2), pooled.weight)
+    skewness = divide(divide(pooled.central_sum(1, 3), pooled.weight), second**1.5)
     return divide(np.abs(skewness), np.sqrt(np.minimum(group.rows, reference.rows)))
 
 

@@ -513,15 +513,15 @@ def _widening(difference: MeanInterval, widened: MeanInterval) -> Floats:
 
 def _count_others(group: Floats, reference: Floats) -> tuple[float, bool, int, int] | None:
     """Return which side has too few other values than most rows, as in `few_others`; None: neither."""
-    both = np.concatenate([group, reference])
-    middle = len(both) // 2
-    commonest = float(np.partition(both, middle)[middle])  # a value of more than half of the rows is there
-    if 2 * np.count_nonzero(both == commonest) <= len(both):
+    values = np.concatenate([group, reference])
+    middle = len(values) // 2
+    commonest = float(np.partition(values, middle)[middle])  # a value of more than half of the rows is there
+    if 2 * np.count_nonzero(values == commonest) <= len(values):
         return None
-    for is_group, values in ((True, group), (False, reference)):
-        n_others = int(np.count_nonzero(values != commonest))
+    for is_group, side in ((True, group), (False, reference)):
+        n_others = int(np.count_nonzero(side != commonest))
         if n_others < FEWEST_OTHERS:
-            return commonest, is_group, n_others, len(values)
+            return commonest, is_group, n_others, len(side)
     return None
 
 

@@ -30,7 +30,8 @@ CUT_SHARE = 0.01  # of rows with the largest value, above which it may be a limi
 TOP_SHARE = 0.01  # of the rows, those with the highest values
 MUCH_OF_SUM = 0.08  # that so few rows hold, from which on their absence may be the gap
 OFTEN = 0.05  # chances of an absence, from which on it may be chance
-RISING, LEVEL = 0.5, 0.2  # rank correlations of weights with values: they rise, and they do not
+RISING = 0.5  # rank correlation of weights with values from which on they rise
+LEVEL = 0.2  # and up to which they do not
 ROWS_OF_HEAVY = 300  # which are enough where weights rise with values in one group alone
 
 
@@ -92,13 +93,13 @@ def describe_missed(numbers: NumbersOfGroups, g: int) -> str:
     n_top = math.ceil(TOP_SHARE * n)
     top = np.partition(values, n - n_top)[n - n_top :]
     share = float(top.sum() / values.sum())
-    places = np.arange(n_top)
-    chance = float(np.prod((n - places) / (n + m - places)))
+    ranks = np.arange(n_top)
+    chance = float(np.prod((n - ranks) / (n + m - ranks)))
     if n < 1 / TOP_SHARE or share < MUCH_OF_SUM or chance < OFTEN or (low_values >= top.min()).any():
         return ""
-    held = f"The highest 1 % of {higher} hold {100 * share:.2g} % of their sum."
+    sum_text = f"The highest 1 % of {higher} hold {100 * share:.2g} % of their sum."
     missed = f"That none of the {m:,} rows of {lower} is as high happens by chance"
-    return f"{held} {missed} in {100 * chance:.2g} of 100 such files: the gap cannot be told from that."
+    return f"{sum_text} {missed} in {100 * chance:.2g} of 100 such files: the gap cannot be told from that."
 
 
 def describe_weights(numbers: NumbersOfGroups, g: int) -> str:
@@ -138,13 +139,13 @@ def find_shortage(
     skewness = np.fmax(
         np.abs(means.comparison.difference.skewness), skewness_of_both(moments, reference_moments)
     )
-    few = row_shortage(moments, reference_moments, skewness, fewest)
+    shortage = row_shortage(moments, reference_moments, skewness, fewest)
     reasons: list[Reason] = [""] * numbers.n_groups
     remarks: dict[str, None] = {}
     for g in compared.tolist():
         sides = {numbers.part.counts.groups[g]: moments[g], name_reference(numbers): reference_moments[g]}
         one_valued = [group for group, side in sides.items() if side.variance == 0]
-        if few[g] == FEW_ROWS:
+        if shortage[g] == FEW_ROWS:
             reasons[g] = "few"
         elif len(one_valued) == 1:
             (group,) = one_valued
@@ -160,7 +161,7 @@ def find_shortage(
         elif numbers.cells.is_weighted and name == OUTCOME and (text := describe_weights(numbers, g)):
             reasons[g] = "few"
             remarks[text] = None
-    few_skewed = frozenset(np.flatnonzero(few == FEW_SKEWED_ROWS).tolist())
+    few_skewed = frozenset(np.flatnonzero(shortage == FEW_SKEWED_ROWS).tolist())
     return tuple(reasons), tuple(remarks), few_skewed
 
 
