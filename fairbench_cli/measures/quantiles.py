@@ -214,7 +214,8 @@ def equal_p(limits_at: Callable[[float], QuantileLimits]) -> float:
     """
     if np.isnan(limits_at(0.5).value):
         return math.nan
-    low, high = math.log(SMALLEST_P), 0.0
+    low = math.log(SMALLEST_P)
+    high = 0.0
     for _ in range(STEPS):
         middle = (low + high) / 2
         limits = limits_at(-math.expm1(middle))
