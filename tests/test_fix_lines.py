@@ -125,6 +125,8 @@ AUDITS = {
     "a measure of numbers": audits_of("p.csv", PLAIN, "-m", "mean"),
     "a rate of numbers": audits_of("p.csv", PAY, "--outcome", "number", "-m", "fpr"),
     "errors of probabilities": audits_of("p.csv", SCORES, "--outcome", "number", "-m", "mae"),
+    "harm by numbers": audits_of("p.csv", PAY, "--outcome", "number", "--decision", "punitive"),
+    "better decisions": audits_of("p.csv", PLAIN, "--better", "lower"),
     "no probabilities": audits_of("p.csv", PAY, "--outcome", "probability"),
     "a measure of classes": audits_of("p.csv", PLAIN, "-m", "whole-table"),
     "a metric without a mark": audits_of("p.csv", PLAIN, "--fail-on", "f1-of-group", metric="fpr"),

@@ -72,6 +72,7 @@ def judge(
     config = references.name_groups(tally, config)
     references.check_references(tally, config)
     check_names(tally, config)
+    config = references.with_chosen(seen.get("numbers", ()), tally, config)
     base = _compare_groups(tally, config)
     findings = {
         audit_part.key: audit_part.judge(seen.get(audit_part.key, ()), base)

@@ -49,6 +49,7 @@ Spelling = Literal["merge", "keep"]
 DateOrder = Literal["day-first", "month-first"]
 OutcomeKind = Literal["decision", "number", "probability", "ordinal", "class"]
 Months = Literal["alike", "differ"]
+Side = Literal["higher", "lower"]
 
 NUMERIC: tuple[OutcomeKind, ...] = ("number", "probability", "ordinal")
 """Outcomes that are compared as they are, without a decision."""
@@ -693,6 +694,11 @@ class AuditConfig(StrictModel):
     )
     order: Annotated[tuple[str, ...], BeforeValidator(_read_order), READ] = Field(
         (), description="Levels of an ordinal outcome, the lowest first: --order low,medium,high"
+    )
+    better: Annotated[Side | None, READ] = Field(
+        None,
+        description="Which numbers are better to have: higher (pay) or lower (waits, fines). Default: "
+        "as the name says, where it does.",
     )
     threshold: Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], LISTED, CUT, READ] = Field(
         (), description="Selected: score >= this."

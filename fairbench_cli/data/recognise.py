@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from typing import Literal
 from unicodedata import combining, normalize
 
 from fairbench_cli.base.spelling_variants import OTHERS, TOTALS
@@ -130,6 +131,14 @@ _TIME_WORKED = re.compile(r"(hours?|days?|minutes?|stunden)$")
 _WORKERS = re.compile(
     r"(category|categories|jobs?|occupations?|professions?|positions?|roles?|titles?|departments?|dept|ranks?|"
     r"kategorie|beruf|abteilung)$"
+)
+
+# What a word is, beside pay, of which who has more is better off; and who is worse off.
+_BETTER_HIGHER = re.compile(r"(bonus(es)?|grades?)$")
+_BETTER_LOWER = re.compile(
+    r"(wait(s|ed|ing)?|delays?|delayed|prices?|fines?|fees?|premiums?|sentences?|risks?|debts?|wartezeit|wartetage|"
+    r"verspatung|preis|bu(ss|ß)geld|gebuhr(en)?|pramie|risiko|schulden|attente|retard|prix|amende|risque|dette|"
+    r"espera|retraso|precio|multa|riesgo|deuda|attesa|prezzo|rischio|debito)$"
 )
 
 # What a word of a column's name is where its whole numbers are codes; levels in an order; how many there are.
@@ -364,6 +373,21 @@ def named_like_amounts(name: str) -> bool:
     [False, False, False, False, False]
     """
     return any(map(_AMOUNT.match, _plain_words(name)))
+
+
+def tell_better_side(name: str) -> Literal["higher", "lower"] | None:
+    """Return which numbers of a column are better for people, where its name says so plainly.
+
+    >>> [tell_better_side(name) for name in ("annual_pay", "wait_days", "riskScore", "Bußgeld")]
+    ['higher', 'lower', 'lower', 'lower']
+    >>> [tell_better_side(name) for name in ("score", "hours", "pay_delay", "payer")]
+    [None, None, None, None]
+    """
+    tokens = _plain_words(name)
+    is_good = any(_PAY.match(word) or _BETTER_HIGHER.match(word) for word in tokens)
+    if is_good == any(map(_BETTER_LOWER.match, tokens)):
+        return None
+    return "higher" if is_good else "lower"
 
 
 def tell_whole_numbers(name: str) -> str:

@@ -132,7 +132,8 @@ def test_the_share_above_a_value_is_compared_as_the_rate_of_a_decision(options: 
     frame = frame.assign(p=np.arange(len(frame)) // 2, q=np.arange(len(frame)) % 40)
     frame.iloc[5, frame.columns.get_loc("wage")] = 0.5  # not above itself
     common: dict[str, Any]
-    common = {"attribute": ["sex", "age"], "margin": {"selection-rate": 0.05}, **options}
+    ref = {"sex": "f", "age": "young"}
+    common = {"attribute": ["sex", "age"], "ref": ref, "margin": {"selection-rate": 0.05}, **options}
     rates = audit(frame, score="wage", threshold=np.nextafter(0.5, 1), **common)
     common |= {"margin": {"share-above": 0.05}, "metric": "share-above"}
     numbers = audit(frame, score="wage", above=0.5, **common)

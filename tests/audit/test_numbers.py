@@ -427,3 +427,38 @@ def test_amounts_that_are_cut_are_remarked_on() -> None:
     assert "% of rows have the largest pay" in result.headline
     rows["pay"] = people(np.random.default_rng(17))["pay"]
     assert "the largest" not in audit(rows, score="pay", attribute=["sex"], outcome="number").headline
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "first"),
+    [
+        ("wait_days", {}, "f is worse off: the mean of wait_days is"),
+        ("salary", {}, "m is worse off: the mean of salary is"),
+        ("salary", {"better": "lower"}, "f is worse off"),
+        ("zorg", {}, "The mean of zorg is"),
+        ("zorg", {"better": "higher", "ref": {"sex": "f"}}, "m is worse off"),
+    ],
+)
+def test_who_is_worse_off_comes_first(name: str, options: dict[str, Any], first: str) -> None:
+    """f has more; a reference that nobody names is who is better off, as both are alike in size."""
+    rng = np.random.default_rng(31)
+    sex = np.repeat(["f", "m"], [310, 300])
+    rows = pd.DataFrame({name: rng.normal(500, 100, 610) + 60 * (sex == "f"), "sex": sex})
+    result = audit(rows, score=name, attribute=["sex"], **options)
+    assert result.headline.startswith(first)
+    (part,) = result.report.found["numbers"]
+    better_off = "mf"[first[0] == "m"]
+    assert part.reference == options.get("ref", {}).get("sex", "f" if name == "zorg" else better_off)
+    row = compared(result).loc["mean"]
+    turned = compared(audit(rows, score=name, attribute=["sex"], ref={"sex": "fm"[part.reference == "f"]}))
+    assert row["difference"] == pytest.approx(-turned.loc["mean", "difference"])
+    assert row["p"] == pytest.approx(turned.loc["mean", "p"])
+
+
+def test_the_largest_group_is_the_reference_where_it_is_larger_beyond_chance() -> None:
+    rng = np.random.default_rng(32)
+    for n_women, chosen_by in ((620, "size"), (560, "better"), (559, "better")):
+        sex = np.repeat(["f", "m"], [n_women, 500])
+        rows = pd.DataFrame({"pay": rng.normal(500, 100, len(sex)) - 60 * (sex == "f"), "sex": sex})
+        (part,) = audit(rows, score="pay", attribute=["sex"]).report.found["numbers"]
+        assert (part.chosen_by, part.reference) == (chosen_by, {"size": "f", "better": "m"}[chosen_by])

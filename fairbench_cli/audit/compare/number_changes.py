@@ -203,7 +203,7 @@ def _pair_variables(pair: PairedNumbers, config: AuditConfig) -> NumbersOfGroups
         variables[_name("before", name)] = before_values
         variables[_name("change", name)] = after_values - before_values
         variables[_name("total", name)] = before_values + after_values
-    reference = find_reference(group_counts, after, config)
+    reference, _ = find_reference(group_counts, after, config)
     return NumbersOfGroups(group_counts, after, reference, variables, is_probability)
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,7 @@ BRIER = "brier"
 EXCESS = "excess"
 SKILL = "skill"
 TRUTH = "mean-truth"
+ChosenBy = Literal["size", "chance", "better"]
 MEDIAN = "median"
 QUANTILES = {MEDIAN: 0.5, "p10": 0.1, "p90": 0.9}
 ROUNDING = 1e-9
@@ -98,6 +99,8 @@ class NumbersOfGroups:
         Whether it is one of slices without an order.
     is_probability : bool
         Whether outcomes are chances of a label of 1, and labels 0 or 1.
+    chosen_by : {"size", "chance", "better"}
+        Why the reference is: it is named or larger; as large as another; better off than that.
     """
 
     part: Slice
@@ -106,6 +109,7 @@ class NumbersOfGroups:
     more_variables: Mapping[str, Floats] = field(default_factory=dict)
     of_strata: bool = False
     is_probability: bool = False
+    chosen_by: ChosenBy = "size"
 
     def are_compared(self, config: AuditConfig) -> Bools:
         """Return which groups are compared: those that may be, but for the reference itself."""
@@ -390,20 +394,48 @@ def numbers_of_groups(
     if config.above is not None:
         more_variables = {SHARE_ABOVE: (cells.value > config.above).astype(np.float64)}
     is_probability = config.outcome == "probability"
-    reference = find_reference(part, cells, config)
+    reference, chosen_by = find_reference(part, cells, config)
     return NumbersOfGroups(
-        part, cells, reference, more_variables, is_probability=is_probability, of_strata=of_strata
+        part,
+        cells,
+        reference,
+        more_variables,
+        is_probability=is_probability,
+        of_strata=of_strata,
+        chosen_by=chosen_by,
     )
 
 
-def find_reference(group_counts: Slice, cells: NumberCells, config: AuditConfig) -> int:
-    """Return the group that others are compared with, or `REST`; one that the data choose by the means."""
+def find_reference(group_counts: Slice, cells: NumberCells, config: AuditConfig) -> tuple[int, ChosenBy]:
+    """Return the group that others are compared with, or `REST`, and by what it was chosen.
+
+    Of two groups alike in size it is who is better off, where that is known: a test of two groups does not
+    change by it, and per cent are of those.
+    """
     means = None
     if references.is_chosen_by_rate(group_counts, config):
-        n_groups = len(group_counts.counts.groups)
-        sums = np.bincount(cells.group, cells.weight * cells.value, n_groups)
-        means = divide(sums, np.bincount(cells.group, cells.weight, n_groups))[:, None]
-    return int(references.find_references(group_counts, (OUTCOME,), config, means)[0])
+        means = _means_of_groups(group_counts, cells)[:, None]
+    reference = int(references.find_references(group_counts, (OUTCOME,), config, means)[0])
+    effective_share = 1.0
+    if cells.is_weighted:
+        effective_share = float(cells.weight.sum() ** 2 / cells.square.sum() / cells.rows.sum())
+    alike = references.find_alike(group_counts, effective_share, config)
+    if not alike:
+        return reference, "size"
+    if config.better is None or references.comparable(group_counts, config).sum() != len(alike):
+        return reference, "chance"
+    best_first = sorted(
+        alike, key=_means_of_groups(group_counts, cells).__getitem__, reverse=config.better == "higher"
+    )
+    return best_first[0], "better"
+
+
+def _means_of_groups(group_counts: Slice, cells: NumberCells) -> Floats:
+    if cells.values_by_group:
+        return np.array([values.mean() for values in cells.values_by_group])
+    n_groups = len(group_counts.counts.groups)
+    sums = np.bincount(cells.group, cells.weight * cells.value, n_groups)
+    return divide(sums, np.bincount(cells.group, cells.weight, n_groups))
 
 
 Estimates = TypeVar("Estimates", MeanComparison, MeanInterval, MarginJudgement, RankComparison)

@@ -29,6 +29,7 @@ from fairbench_cli.audit.compare.number_estimates import (
     RESIDUAL,
     SKILL,
     TRUTH,
+    ChosenBy,
     NumbersOfGroups,
     QuantileEstimates,
     Shapes,
@@ -58,7 +59,7 @@ from fairbench_cli.audit.compare.report import (
     intervals,
 )
 from fairbench_cli.audit.compare.streams import are_stream
-from fairbench_cli.audit.config import DEFAULT, AuditConfig
+from fairbench_cli.audit.config import DEFAULT, AuditConfig, Side
 from fairbench_cli.audit.scan.numbers import MOST_CELLS, SliceNumbers
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.errors import Flag, format_value, user_error
@@ -173,6 +174,10 @@ class NumberSlice(Place):
     shapes : Shapes
     remarks : tuple of str
         What a reader should know of these numbers.
+    better : {"higher", "lower"} or None
+        Which numbers are better for people, where that is known.
+    chosen_by : {"size", "chance", "better"}
+        Why the reference is one (`NumbersOfGroups`).
     is_last_look : bool
         Whether it is the last of slices in an order: the verdict then is of all of them, not of this one.
     chances : dict of str to float
@@ -191,6 +196,8 @@ class NumberSlice(Place):
     comparisons: tuple[NumberComparison, ...]
     shapes: Shapes
     remarks: tuple[str, ...]
+    better: Side | None = None
+    chosen_by: ChosenBy = "size"
     is_last_look: bool = False
     chances: dict[str, float] = field(default_factory=dict)
     above: float | None = None
@@ -263,6 +270,8 @@ class SliceEstimates:
         What has a margin, and what has none.
     shapes : Shapes
     remarks : tuple of str
+    chosen_by : {"size", "chance", "better"}
+        As of `NumberSlice`.
     """
 
     part: Slice
@@ -276,6 +285,7 @@ class SliceEstimates:
     shapes: Shapes
     remarks: tuple[str, ...]
     chances: dict[str, float] = field(default_factory=dict)
+    chosen_by: ChosenBy = "size"
 
 
 def estimate_slice(
@@ -366,6 +376,7 @@ def estimate_slice(
         describe_shapes(of_groups),
         tuple(remarks),
         chances,
+        of_groups.chosen_by,
     )
 
 
@@ -857,6 +868,8 @@ def _judge_slice(
         tuple(comparisons),
         estimates.shapes,
         tuple(remarks),
+        config.better,
+        estimates.chosen_by,
         chances=estimates.chances,
         above=config.above,
     )

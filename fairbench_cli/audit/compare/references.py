@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import compress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from fairbench_cli.measures.rates import numerators_and_denominators
 
 REST = -1  # instead of a group: everybody else
 REST_NAME = "(rest)"
+SIZE_ALPHA = 0.05  # of the test that one group is larger than the next
+ROUNDING = 1e-9
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
@@ -45,19 +48,7 @@ def find_references(
         return np.full(
             len(names), REST if given_reference is None else groups.index(given_reference), dtype=np.intp
         )
-    is_known = np.array([MISSING not in group.split(CROSS) for group in groups])
-    is_large = group_counts.rows >= config.min_group
-    is_comparable = comparable(group_counts, config)
-    may_be_chosen = next(
-        candidates
-        for candidates in (
-            is_known & is_large & is_comparable,
-            is_known & is_comparable,
-            is_comparable,
-            is_comparable | True,
-        )
-        if candidates.any()
-    )
+    may_be_chosen = _may_be_chosen(group_counts, config)
     if config.ref_method in ("minimum", "maximum"):
         rank_values = values
         if rank_values is None:
@@ -75,6 +66,48 @@ def find_references(
     return np.full(
         len(names), np.argmax(np.where(may_be_chosen, group_counts.counts.group_total, -1.0)), dtype=np.intp
     )
+
+
+def _may_be_chosen(group_counts: Slice, config: AuditConfig) -> Bools:
+    """Return which groups may be the reference that nobody named."""
+    is_known = np.array([MISSING not in group.split(CROSS) for group in group_counts.counts.groups])
+    is_large = group_counts.rows >= config.min_group
+    is_comparable = comparable(group_counts, config)
+    return next(
+        candidates
+        for candidates in (
+            is_known & is_large & is_comparable,
+            is_known & is_comparable,
+            is_comparable,
+            is_comparable | True,
+        )
+        if candidates.any()
+    )
+
+
+def find_alike(group_counts: Slice, effective_share: float, config: AuditConfig) -> tuple[int, ...]:
+    """Return the two largest groups that may be the reference, where chance explains which is the larger.
+
+    That is by a two-sided binomial test at 5 %; `effective_share` says how many rows one row is worth. Empty
+    where they differ, somebody chose, or there are no two.
+    """
+    from scipy.special import bdtr
+
+    if (
+        config.ref_method not in ("given", "majority")
+        or _find_named_reference(group_counts, config) is not None
+    ):
+        return ()
+    sizes = np.where(_may_be_chosen(group_counts, config), group_counts.counts.group_total, 0.0)
+    if (sizes > 0).sum() < 2:
+        return ()
+    first, second = np.argsort(-sizes, kind="stable")[:2].tolist()
+    total = sizes[first] + sizes[second]
+    n_rows = effective_share * float(group_counts.rows[[first, second]].sum())
+    fewer = np.floor(n_rows * sizes[second] / total + ROUNDING)
+    if 2 * bdtr(fewer, round(n_rows), 0.5) < SIZE_ALPHA:
+        return ()
+    return (first, second)
 
 
 def common_references(slices: Sequence[Slice], config: AuditConfig) -> AuditConfig:
@@ -103,6 +136,18 @@ def common_references(slices: Sequence[Slice], config: AuditConfig) -> AuditConf
         ):
             chosen[attribute] = max(large or known_groups, key=weight.__getitem__)
     return config.model_copy(update={"references": {**config.references, **chosen}})
+
+
+def with_chosen(estimates: Sequence[Any], tally: Tally, config: AuditConfig) -> AuditConfig:
+    """Return the config with the references of numbers that are better off, which all parts then go by."""
+    chosen = {}
+    attributes = [part.attribute for part in tally.slices]
+    for of_slice in estimates:
+        if of_slice.chosen_by == "better" and attributes.count(of_slice.part.attribute) == 1:
+            chosen[of_slice.part.attribute] = of_slice.part.counts.groups[of_slice.reference]
+    if not chosen:
+        return config
+    return config.model_copy(update={"references": {**chosen, **config.references}})
 
 
 def usual_reference(group_counts: Slice, config: AuditConfig) -> int:

@@ -24,7 +24,7 @@ from fairbench_cli.audit.parts.changes import (
     word_of,
 )
 from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
-from fairbench_cli.audit.parts.numbers import format_interval, format_measure
+from fairbench_cli.audit.parts.numbers import compared_by, format_interval, format_measure
 from fairbench_cli.audit.parts.part import BY_ESTIMATE, SHORT, Part, View
 from fairbench_cli.audit.scan.numbers import read_pairs
 from fairbench_cli.audit.scan.scan import Scan
@@ -41,7 +41,8 @@ PAIRED_MEASURES = ("mae", "mean")  # of everybody, in a sentence
 
 def read_changes(scan: Scan) -> tuple[NumberChanges, ...]:
     """Return the changes of each attribute under each pair of models, by its rows."""
-    return tuple(estimate_changes(pair, scan.config) for pair in read_pairs(scan))
+    config = compared_by(scan)
+    return tuple(estimate_changes(pair, config) for pair in read_pairs(scan))
 
 
 def describe_change(row: NumberChange, report: Report) -> str:

@@ -118,7 +118,7 @@ def describe_explanation(explanation: NumberExplanation, report: Report) -> str:
         limits = _sided_limits(explanation.adjusted, digits)
         condition = "Where they are" if len(explanation.columns) > 1 else "Where it is"
         clause = f"{group} average {adjusted} {side} than {reference}{limits}"
-        text += f" {condition} the same, {clause} (least squares)."
+        text += f" {condition} the same, {clause}, by a straight line."
     return text
 
 

@@ -1,6 +1,7 @@
 """Outcomes that are numbers, or levels in an order: groups compared by means, quantiles, ranks and errors."""
 
 import math
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 
@@ -42,6 +43,11 @@ KEY = "numbers"
 SEVERITY: dict[Verdict, int] = {"fail": 0, "undecided": 1, "pass": 2}
 SHARE_DECIMALS = 3  # of shares, and of what has no unit
 POINTS = " points"
+BETTER = {
+    "higher": "; more is better",
+    "lower": "; less is better",
+    None: "; --better higher or --better lower says who is worse off",
+}
 
 
 def read_estimates(scan: Scan) -> tuple[SliceEstimates, ...]:
@@ -179,10 +185,23 @@ def describe_kind(numbers: NumberSlice, report: Report) -> str:
     if kind == "probability":
         return f"{name} is read as the chance of a label of 1; a mean error above 0 overestimates it."
     article = {"amount": "an"}.get(kind, "a")
-    text = f"{name} is read as {article} {kind}, and compared as it is."
+    text = f"{name} is read as {article} {kind}, and compared as it is{BETTER[numbers.better]}."
     if any(measure in numbers.groups[0].values for measure in ERRORS):
         text += " A mean error above 0 overestimates."
     return text
+
+
+def describe_choice(numbers: NumberSlice) -> Iterator[str]:
+    """Yield why the reference is one where no group is the largest beyond chance, and how to choose."""
+    reference = formatting.format_group(numbers.reference)
+    compared_groups = sorted((group.rows, group.group) for group in numbers.groups if not group.is_reference)
+    if numbers.chosen_by == "size" or not compared_groups:
+        return
+    clause = f"{reference} is hardly larger than {formatting.format_group(compared_groups[-1][1])}"
+    if numbers.chosen_by == "better":
+        clause = f"Of two groups alike in size {reference} is better off, and the reference"
+    choice = shlex.quote(f"{numbers.attribute}={compared_groups[-1][1]}")
+    yield f"{clause}: --ref {choice} compares the other way."
 
 
 # -- tables

@@ -13,7 +13,7 @@ from fairbench_cli.base.errors import Flag, MessageText, Problem, UserError, for
 from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.base.spelling_variants import find_spelling_variants
 from fairbench_cli.data.number_writing import find_named_value
-from fairbench_cli.data.recognise import named_like_weights, tell_whole_numbers
+from fairbench_cli.data.recognise import named_like_weights, tell_better_side, tell_whole_numbers
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 
 OUTCOME = Flag("outcome")
@@ -37,13 +37,20 @@ def settle_outcome(source: Source, config: AuditConfig) -> tuple[Source, AuditCo
         Where the kind does not fit the options or the column, and for an order that leaves values out.
     """
     config = with_kind(source, config)
+    if config.of_numbers:
+        config = _tell_better_side(source, config)
+    elif config.better:
+        words = {"higher": "assistive", "lower": "punitive"}
+        to_decide = Flag("decision", words[config.better])
+        fix: MessageText = ("say what it is to be selected: ", to_decide, " in the place of ", Flag("better"))
+        raise user_error("better is of numbers, and decisions are audited", fix, Flag("better"))
     if config.outcome in ("number", "probability"):
         config = _tell_probabilities(source, config)
     if problems := find_idle_options(config):
         raise UserError(*problems)
     if config.outcome is None:
         if config.explained_by and config.cluster:
-            fix: MessageText = "leave out explain, or cluster"
+            fix = "leave out explain, or cluster"
             raise user_error(f"explain {TAKES_ROWS}", fix, Flag("explain"))
         return source, config
     if config.outcome == "class":
@@ -102,6 +109,18 @@ def _tell_kind(source: Source, config: AuditConfig) -> OutcomeKind:
     if label is not None and label != column and not _holds_numbers(source, label):
         return "decision"
     return "number"
+
+
+def _tell_better_side(source: Source, config: AuditConfig) -> AuditConfig:
+    """Return the configuration with the side that is better by the name of the scores, or of their labels."""
+    if config.better is not None:
+        return config
+    names = [config.score or "score"]
+    label = _label_column(source, config)
+    if label is not None:
+        names.append(source.columns[label])
+    sides = filter(None, map(tell_better_side, names))
+    return config.model_copy(update={"better": next(sides, None)})
 
 
 def _tell_probabilities(source: Source, config: AuditConfig) -> AuditConfig:
@@ -186,6 +205,9 @@ def find_idle_options(config: AuditConfig) -> list[Problem]:
                 fix = ("leave it out, or take what it cuts for decisions: ", Flag("outcome", "decision"))
             if key == "threshold":
                 fix = (*fix, "; the share above it is ", Flag("above", config.threshold[0]))
+            if key == "decision":
+                side = {"assistive": "higher", "punitive": "lower"}[str(config.effect)]
+                fix = ("say which numbers are better: ", Flag("better", side), " in the place of ", Flag(key))
             problems.append(Problem(f"{key} is of decisions, and numbers are audited", fix, Flag(key)))
         problems += _find_idle_changes(config)
     return problems

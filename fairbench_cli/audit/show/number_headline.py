@@ -18,6 +18,7 @@ from fairbench_cli.audit.parts.numbers import (
     SEVERITY,
     count_margins,
     describe_allowed,
+    describe_choice,
     describe_kind,
     format_measure,
     format_size,
@@ -104,15 +105,47 @@ def describe_number(row: NumberComparison, numbers: NumberSlice) -> str:
     if row.look is not None and row.verdict == "fail" and began_late:
         since = row.look.since
         row = _since_then(row, row.look)
-    clause = _describe_comparison(row, numbers)
+    row, is_turned = _worse_first(row, numbers)
+    clause = _describe_comparison(row, numbers) + _describe_per_cent(row, is_turned=is_turned)
+    beginning = ""
     if since:
-        clause = f"Since {since} {clause.replace('The ', 'the ', 1)}"
+        beginning = f"Since {since} "
+    if row.verdict == "fail" and numbers.better and not NUMBER_MEASURES[row.metric].needs_truth:
+        beginning = (
+            f"{formatting.format_group(row.group)} is worse off{beginning.replace('S', ' s', 1).rstrip()}: "
+        )
+    if beginning and clause.startswith(("The ", "In ")):
+        clause = clause[0].lower() + clause[1:]
+    clause = beginning + clause
     verdict = format_verdict(row.verdict or "undecided", clearly=row.shown_outside)
     remarks = [formatting.REASONS[row.reason], *row.cautions, _describe_limit(row, numbers)]
     if row.look is not None and row.verdict == "fail":
         remarks.insert(0, f"evidence {format_evidence(row.look.largest_evidence)}")
     remarks = list(filter(None, remarks))
     return f"{clause}: {verdict} ({'; '.join(remarks)})."
+
+
+def _worse_first(row: NumberComparison, numbers: NumberSlice) -> tuple[NumberComparison, bool]:
+    """Return a comparison as who is worse off sees it, where that is known; and whether that turned it."""
+    better = numbers.better
+    none = 0.0
+    if row.metric == "mae":
+        better = "lower"
+    elif row.metric == MORE:
+        none = 0.5
+    is_worse = (row.difference.value < none) == (better == "higher")
+    if better is None or row.metric == "mean-residual" or is_worse:
+        return row, False
+    value, low, high = (2 * none - limit for limit in vars(row.difference).values())
+    turned = replace(
+        row,
+        group=row.reference,
+        reference=row.group,
+        value=row.reference_value,
+        reference_value=row.value,
+        difference=Interval(value, high, low),
+    )
+    return turned, True
 
 
 def _since_then(row: NumberComparison, look: NumberLook) -> NumberComparison:
@@ -160,9 +193,8 @@ def _describe_mean(row: NumberComparison, numbers: NumberSlice) -> str:
     reference_mean = format_measure(row.metric, row.reference_value, numbers.digits)
     side = "less" if row.difference.value < 0 else "more"
     size = format_measure(row.metric, abs(row.difference.value), numbers.digits)
-    share = _share_text(row)
     means = f"The mean of {numbers.column} is {mean} for {group}, {reference_mean} for {reference}"
-    return f"{means}: {size} {side}{_limits_text(row, numbers, 'less', 'more')}{share}"
+    return f"{means}: {size} {side}{_limits_text(row, numbers, 'less', 'more')}"
 
 
 def _describe_error(row: NumberComparison, numbers: NumberSlice) -> str:
@@ -173,12 +205,9 @@ def _describe_error(row: NumberComparison, numbers: NumberSlice) -> str:
     if math.isnan(value):
         return f"errors of {numbers.column} of {group} and {reference} cannot be compared"
     size = format_size(row.metric, abs(value), numbers)
-    limits = _limits_text(row, numbers, "less", "more")
     if row.metric == "mae":
-        text = f"{numbers.column} is off by {size} more for"
-        if value < 0:
-            return f"{text} {reference} than for {group}{limits}{_share_text(row, of_reference=reference)}"
-        return f"{text} {group} than for {reference}{limits}{_share_text(row)}"
+        limits = _limits_text(row, numbers, "less", "more")
+        return f"{numbers.column} is off by {size} more for {group} than for {reference}{limits}"
     errors = (_describe_bias(error, row, numbers) for error in (row.value, row.reference_value))
     sides = ("lower", "higher")
     limits = _limits_text(row, numbers, "lower", "higher")
@@ -191,13 +220,13 @@ def _describe_bias(error: float, row: NumberComparison, numbers: NumberSlice) ->
     return f"{format_size(row.metric, abs(error), numbers)} too {('low', 'high')[error > 0]}"
 
 
-def _share_text(row: NumberComparison, of_reference: str = "") -> str:
-    """Return a difference in per cent of the reference's mean; `of_reference` where that is not plain."""
+def _describe_per_cent(row: NumberComparison, *, is_turned: bool) -> str:
+    """Return a difference in per cent of the reference's mean, which is said where it is spoken of first."""
     if math.isnan(row.ratio.value):
         return ""
     share = f", or {format_amount(100 * abs(row.ratio.value - 1), 1)} %"
-    if of_reference:
-        return f"{share} of {of_reference}'s"
+    if is_turned:
+        return f"{share} of {formatting.format_group(row.group)}'s"
     return share
 
 
@@ -258,6 +287,7 @@ def _describe_details(slices: Sequence[NumberSlice], report: Report) -> str:
     if numbers.comparisons and report.config.outcome != "ordinal":
         sentences.append(describe_allowed(numbers, report))
     sentences.append(describe_kind(numbers, report))
+    sentences += describe_choice(numbers)
     sentences += numbers.remarks
     for numbers in slices:
         for row in [row for row in numbers.comparisons if row.metric == SHARE_ABOVE and not row.deciding]:
