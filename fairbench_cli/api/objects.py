@@ -199,7 +199,9 @@ def name_of(thing: Any, *, for_workers: bool = True) -> str:
     name = str(thing.__name__).strip("<>")
     if for_workers:
         problem = f"{name} is defined where workers cannot import it from"
-        raise ArgumentError(Problem(problem, "put it into a file, such as mine.py, and import it from there"))
+        in_file = thing.__name__.replace("<lambda>", "NAME")
+        fix = f'put it into a file, such as mine.py, and name "./mine.py:{in_file}"'
+        raise ArgumentError(Problem(problem, fix))
     return f"{name}.py:{name}"
 
 

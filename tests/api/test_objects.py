@@ -148,4 +148,7 @@ def test_what_workers_cannot_import_and_objects_that_forget_are_refused(notebook
     assert "is for scikit-learn" in run(fb.technique("reweighing"))
     assert "does not keep its parameter level" in run(mine.Forgetful())
     assert "Inner is defined where workers cannot" in run(notebook["outer"]())
-    assert "workers cannot import it from\n  fix: put it into a file" in run(notebook["Promoting"])
+    assert (
+        'import it from\n  fix: put it into a file, such as mine.py, and name "./mine.py:Promoting"'
+        in run(notebook["Promoting"])
+    )
