@@ -150,15 +150,15 @@ class RunFrames:
         """
         if name not in FIGURES:
             raise ArgumentError(Problem(f'no figure is called "{name}"', suggest(name, FIGURES)))
-        results = self.found
+        run_frames = self.found
         for need in FIGURES[name].needs:
             is_met, problem, fix = NEEDS[need]
-            if not is_met(results.plan.config):
+            if not is_met(run_frames.plan.config):
                 raise ArgumentError(Problem(f"the figure {name} {problem}", f"in the config {fix}"))
         from fairbench_cli.report.show.figures.canvas import house_style  # loads matplotlib
 
         with house_style():
-            drawn = DRAW[name].load()(results)
+            drawn = DRAW[name].load()(run_frames)
         chosen = None
         if of is not None:
             chosen = of
@@ -286,8 +286,8 @@ def _read_config(config: str | Path | Mapping[str, Any], changes: Mapping[str, A
     changed = plain_config(changes)
     overrides = tuple(f"{key}={_yaml(value)}" for key, value in changed.items())
     if isinstance(config, Mapping):
-        data = parse_yaml(_yaml(plain_config(config)), "config").data
-        return of_document(YamlDocument(data, {}, "config"), Path(), overrides)
+        config_values = parse_yaml(_yaml(plain_config(config)), "config").data
+        return of_document(YamlDocument(config_values, {}, "config"), Path(), overrides)
     if isinstance(config, str | Path):
         return read_config(find_config(str(config)), overrides)
     problem = f"an object of type {type(config).__name__} is no config"

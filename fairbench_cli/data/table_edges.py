@@ -124,7 +124,7 @@ def is_units(row: Row, names: Row, rows_below: Sequence[Row]) -> bool:
     units = 0
     for column in range(len(names)):
         cell = str(row[column] or "").strip() if column < len(row) else ""
-        cells = [str(other[column] or "").strip() for other in rows_below if column < len(other)]
+        cells = [str(row_below[column] or "").strip() for row_below in rows_below if column < len(row_below)]
         if not cell:
             continue
         bare = cell.strip("()[]")

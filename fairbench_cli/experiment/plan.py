@@ -516,10 +516,10 @@ def write_plan(folder: Path, plan: RunPlan) -> None:
     if not plan.has_worlds:
         cells = [_without_world(cell) for cell in cells]
         controls = [_without_world(cell) for cell in controls]
-    data = {"config": plan.config.to_config(), "datasets": plan.datasets, "cells": cells}
+    plan_json = {"config": plan.config.to_config(), "datasets": plan.datasets, "cells": cells}
     if controls:
-        data["controls"] = controls
-    write_json(folder / FILE, add_checksum(data))
+        plan_json["controls"] = controls
+    write_json(folder / FILE, add_checksum(plan_json))
 
 
 class _Cell(BaseModel):
@@ -617,20 +617,20 @@ def read_plan(folder: Path) -> RunPlan:
         first_error = error.errors()[0]
         problem = f"not the plan of a run: {'.'.join(map(str, first_error['loc']))} {first_error['msg']}"
         raise user_error(problem, again, str(path)) from None
-    data = json.loads(text)
-    if matches_checksum(data) is False:
+    plan_json = json.loads(text)
+    if matches_checksum(plan_json) is False:
         raise user_error("the plan was changed or damaged since it was written", again, str(path))
-    config, _, problems = parse(YamlDocument(data["config"], {}, str(path)), None)
+    config, _, problems = parse(YamlDocument(plan_json["config"], {}, str(path)), None)
     if problems:
         raise UserError(*(Problem(problem.what, again, str(path)) for problem in problems))
     if config.sample.source == "data":
         # The plan does not name β, whose default would edit a network; real rows are as biased as they are.
         config = config.model_copy(update={"sample": config.sample.model_copy(update={"beta": (0.0,)})})
-    if len({canonical_json(cell) for cell in data["cells"]}) < len(data["cells"]):
+    if len({canonical_json(cell) for cell in plan_json["cells"]}) < len(plan_json["cells"]):
         raise user_error("not the plan of a run (a cell is listed twice)", again, str(path))
-    cells = [{"world": ""} | cell for cell in data["cells"]]
-    controls = [{"world": ""} | cell for cell in data.get("controls", ())]
-    return RunPlan(config, data["datasets"], cells, controls)
+    cells = [{"world": ""} | cell for cell in plan_json["cells"]]
+    controls = [{"world": ""} | cell for cell in plan_json.get("controls", ())]
+    return RunPlan(config, plan_json["datasets"], cells, controls)
 
 
 Facts = Mapping[str, Any]

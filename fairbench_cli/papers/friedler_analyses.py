@@ -34,14 +34,16 @@ def stability_frame(run: RunResults) -> pd.DataFrame:
     ``n`` is the number of repeats with a value; the sd needs two. Cells of one data set, attribute and
     representation that share a model have one row, that of the first of them.
     """
-    results = run.own_attribute_results.take(
+    metric_results = run.own_attribute_results.take(
         run.own_attribute_results.rows["metric"].isin(two_metrics(run.plan.config)).to_numpy()
     )
-    summary = summary_frame(results, run.plan.config.repeats)
+    summary = summary_frame(metric_results, run.plan.config.repeats)
     columns = list(CELL_COLUMNS) + ["metric", "mean", "sd", "n"]
     if not run.datasets:
         return pd.DataFrame(columns=columns)
-    distinct_cells = pd.concat([data.frame[data.is_distinct] for data in run.datasets])
+    distinct_cells = pd.concat(
+        [dataset_repeats.frame[dataset_repeats.is_distinct] for dataset_repeats in run.datasets]
+    )
     summary = summary.drop(columns="n").rename(columns={"n_ok": "n"})
     frame: pd.DataFrame = distinct_cells.merge(summary, on=CELL_COLUMNS)[columns]
     return frame
@@ -85,21 +87,21 @@ def representations_frame(run: RunResults) -> pd.DataFrame:
     second is higher, ``equal`` in which the two are equal. Which cells: see `pairs_of`.
     """
     frames: list[pd.DataFrame] = []
-    for data in run.datasets:
-        pairs = list(representation_pairs(data))
+    for dataset_repeats in run.datasets:
+        pairs = list(representation_pairs(dataset_repeats))
         if not pairs:
             continue
         firsts, seconds = np.array(pairs).T
         for metric in run.plan.config.at_hand:
-            values = run.own_attribute_values(data, metric)
+            values = run.own_attribute_values(dataset_repeats, metric)
             with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
                 differences = values[seconds] - values[firsts]
             is_pair = np.isfinite(differences)
             test = paired_test(differences)
             n = np.where(test.n > 0, test.n, np.nan)
             columns = {
-                "first": [data.cells[i]["representation"] for i in firsts],
-                "second": [data.cells[i]["representation"] for i in seconds],
+                "first": [dataset_repeats.cells[i]["representation"] for i in firsts],
+                "second": [dataset_repeats.cells[i]["representation"] for i in seconds],
                 "metric": metric,
                 "n": test.n.astype(int),
                 "mean_first": np.where(is_pair, values[firsts], 0).sum(axis=1) / n,
@@ -110,7 +112,7 @@ def representations_frame(run: RunResults) -> pd.DataFrame:
                 "higher": (is_pair & (differences > EQUAL)).sum(axis=1) / n,
                 "equal": (is_pair & (np.abs(differences) <= EQUAL)).sum(axis=1) / n,
             }
-            frames.append(data.frame.iloc[firsts].assign(**columns)[COLUMNS])
+            frames.append(dataset_repeats.frame.iloc[firsts].assign(**columns)[COLUMNS])
     return join_frames(frames, COLUMNS)
 
 
@@ -312,8 +314,8 @@ def observations(run: RunResults, **only: Any) -> Observations:
 def observations_by_dataset(run: RunResults) -> dict[Names, Observations]:
     """Return the observations of each data set, world and β."""
     by_names: dict[Names, Observations] = {}
-    for data in run.datasets:
-        for cell in data.cells:
+    for dataset_repeats in run.datasets:
+        for cell in dataset_repeats.cells:
             only = {name: cell[name] for name in ("dataset", "world", "beta")}
             names = tuple(only.values())
             if names not in by_names:
@@ -324,8 +326,8 @@ def observations_by_dataset(run: RunResults) -> dict[Names, Observations]:
 def observations_by_representation(run: RunResults) -> dict[str, Observations]:
     """Return the observations of all cells and, where there are several, of each representation by itself."""
     representations: dict[str, None] = {}
-    for data in run.datasets:
-        representations |= dict.fromkeys(cell["representation"] for cell in data.cells)
+    for dataset_repeats in run.datasets:
+        representations |= dict.fromkeys(cell["representation"] for cell in dataset_repeats.cells)
     by_representation = {ALL: observations(run)}
     if len(representations) > 1:
         for representation in representations:

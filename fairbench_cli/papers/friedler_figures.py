@@ -202,7 +202,7 @@ def draw_stability(run: RunResults) -> dict[str, Figure]:
 
     A rectangle is a technique with a classifier; those that share a model are one.
     """
-    cells = list(chain.from_iterable(data.cells for data in run.datasets))
+    cells = list(chain.from_iterable(dataset_repeats.cells for dataset_repeats in run.datasets))
     cells_of_page = group_by(cells, lambda cell: (cell["dataset"], cell["world"], cell["beta"]))
     return pages.plot_pages(run, ("dataset", "world", "beta"), cells_of_page, _plot_stability)
 

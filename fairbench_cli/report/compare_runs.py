@@ -310,7 +310,10 @@ def _differences(results: Results, runs: Runs) -> pd.DataFrame:
 
 def _cell_keys(results: Results, rows: NDArray[np.intp]) -> NDArray[Any]:
     """Return the cell key (`key`, of the plan) that each row of the results is of."""
-    keys = [results.datasets[data].cells[cell]["key"] for data, cell in results.cell_index[rows]]
+    keys = [
+        results.datasets[dataset_repeats].cells[cell]["key"]
+        for dataset_repeats, cell in results.cell_index[rows]
+    ]
     return np.array(keys, dtype=object)
 
 

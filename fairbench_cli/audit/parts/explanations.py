@@ -481,9 +481,11 @@ def _describe_paradox(explanation: Explanation) -> list[str]:
     difference = explanation.difference
     if not (difference.low > 0 or difference.high < 0):
         return []
-    group_adverb, other_adverb = ("more", "less")
+    group_adverb = "more"
+    other_adverb = "less"
     if difference.value < 0:
-        group_adverb, other_adverb = ("less", "more")
+        group_adverb = "less"
+        other_adverb = "more"
     turned: list[str] = []
     chance: list[str] = []
     for stratified_part in explanation.parts:

@@ -219,8 +219,8 @@ def judged_section(
     against = ""
     if len(references) == 1:
         against = f", against {references[0]}"
-    place = bracketed_place(verdict, report)
-    title = f"{verdict.attribute}: {attribute_verdict(verdict, report)}{against}{place}"
+    place_of_section = bracketed_place(verdict, report)
+    title = f"{verdict.attribute}: {attribute_verdict(verdict, report)}{against}{place_of_section}"
     return Section(title, (summarise_failures(rows),) if rows else (), tables, notes, verdict.verdict)
 
 

@@ -157,12 +157,12 @@ def with_spellings(
     complete: list[Outcome] = []
     notes: list[str] = []
     problems: list[Problem] = []
-    named = set(chain.from_iterable(outcomes))
+    named_columns = set(chain.from_iterable(outcomes))
     for outcome in outcomes:
         missed: list[str] = []
         for twins in find_spelling_variants(chain(outcome, rows)):
             of_outcome = [value for value in twins.values if value in outcome]
-            written = named if config.outcome == "class" and spelling != "merge" else outcome
+            written = named_columns if config.outcome == "class" and spelling != "merge" else outcome
             other_spellings = [value for value in twins.values if value not in written]
             if not of_outcome or not other_spellings or spelling == "keep":
                 continue

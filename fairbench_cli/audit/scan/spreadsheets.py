@@ -170,11 +170,11 @@ def _choose_sheet(workbook: Any, sheet_name: str | None, name: str) -> tuple[str
     notes = []
     if len(with_cells) > 1:
         unread = [format_value(sheet_title) for sheet_title in with_cells if sheet_title != largest]
-        named = join_names(unread, MOST_NAMED)
-        notes.append(f"The largest sheet is read, {format_value(largest)}; not {named}.")
+        named_sheets = join_names(unread, MOST_NAMED)
+        notes.append(f"The largest sheet is read, {format_value(largest)}; not {named_sheets}.")
     if hidden:
-        named = join_names([format_value(title) for title in hidden], MOST_NAMED)
-        notes.append(f"Hidden sheets are not read: {named}.")
+        named_sheets = join_names([format_value(title) for title in hidden], MOST_NAMED)
+        notes.append(f"Hidden sheets are not read: {named_sheets}.")
     return largest, tuple(title for title in with_cells if title != largest), notes
 
 

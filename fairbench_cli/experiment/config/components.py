@@ -684,10 +684,10 @@ def read_entries(
     listed = set[Any]()
     listed_tunings = set[Any]()
     files: dict[str, Path | None] = {}
-    for i, item in enumerate(items):
+    for i, entry in enumerate(items):
         combinations = []
         with findings.within(i):
-            combinations = _read_entry(kind, item, extra, context)
+            combinations = _read_entry(kind, entry, extra, context)
         for spec, extras in combinations:
             combination = _hashable((spec, extras))
             # People know what is tuned by its name, and nothing else by that alone.

@@ -328,8 +328,8 @@ def worlds_by_panel(run: RunResults) -> Mapping[PanelKey, Sequence[WorldKey]]:
     """
     # 1. The worlds of each panel that have a result.
     worlds_of_panel: dict[PanelKey, set[WorldKey]] = {}
-    for data in run.datasets:
-        for cell in data.cells:
+    for dataset_repeats in run.datasets:
+        for cell in dataset_repeats.cells:
             panel_key = tuple(cell[name] for name in PANEL_COLUMNS)
             worlds_of_panel.setdefault(panel_key, set()).add((cell["world"], cell["beta"]))
     # 2. Sort them as the plan has them.

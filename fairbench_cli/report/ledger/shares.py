@@ -56,9 +56,11 @@ def shares_frame(run: RunResults) -> pd.DataFrame:
             columns["differs"] = is_large & (columns["share_p_holm"] < LEVEL)
     frame = of_metric.rows[COMPARED].assign(**columns)
     with_levels = []
-    for data in run.datasets:
-        for compared in data.compared_attributes(run.attributes):
-            with_levels.append(data.frame.assign(compared=compared, **_level_columns(data, compared)))
+    for dataset_repeats in run.datasets:
+        for compared in dataset_repeats.compared_attributes(run.attributes):
+            with_levels.append(
+                dataset_repeats.frame.assign(compared=compared, **_level_columns(dataset_repeats, compared))
+            )
     return frame.merge(pd.concat(with_levels), on=COMPARED)
 
 

@@ -60,15 +60,15 @@ class TunedCell:
 
 def tuned_cells(run: RunResults) -> Iterator[TunedCell]:
     """Yield the tuned cells of which there is some curve."""
-    for data in run.datasets:
-        for cell, records in zip(data.cells, data.records, strict=True):
+    for dataset_repeats in run.datasets:
+        for cell, records in zip(dataset_repeats.cells, dataset_repeats.records, strict=True):
             curves = {}
             for repeat, record in records.items():
                 if record.tuning is not None:
                     curves[repeat] = record.tuning
             if curves:
                 tuning = tuning_of(json.loads(cell["parameters"])["tune"])
-                yield TunedCell(cell, tuning, data, curves)
+                yield TunedCell(cell, tuning, dataset_repeats, curves)
 
 
 def tuning_curve_frame(run: RunResults) -> pd.DataFrame:

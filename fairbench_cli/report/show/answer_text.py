@@ -768,16 +768,16 @@ def describe_ranks(run: RunResults) -> list[str]:
     if not groups:
         return []
     group = groups[0]
-    place = f"over {len(group.cases)} data sets"
+    rank_place = f"over {len(group.cases)} data sets"
     if len(groups) > 1:
         case = group.cases[0]
-        place += f" ({', '.join(filter(None, (case.world, case.classifier_label)))})"
+        rank_place += f" ({', '.join(filter(None, (case.world, case.classifier_label)))})"
     metric, ranks = next(iter(group.ranks.items()))
     if not ranks.p < LEVEL:
-        return [f"Mean ranks by {metric} {place} are not shown to differ."]
+        return [f"Mean ranks by {metric} {rank_place} are not shown to differ."]
     best = group.by_rank[0]
     lowest = f"{group.techniques[best].technique} has the lowest, {ranks.mean[best]:.1f}"
-    return [f"Mean ranks by {metric} {place} differ; {lowest} of {len(group.techniques)}."]
+    return [f"Mean ranks by {metric} {rank_place} differ; {lowest} of {len(group.techniques)}."]
 
 
 def reasons_section(run: RunResults) -> Iterator[Section]:
