@@ -336,11 +336,11 @@ def look_at_means(
             alike = _smaller(alike, mix_starts(exact_log_evidence(likelihoods[i], LOG_WEIGHTS)))
         of_months = _standardise(alone, hypothesis)
         beyond = log_evidence_beyond_months(*of_months, MIXING_OF_MEANS, SPREADS_OF_MEANS)
-        both = alike, _smaller(mix_starts(beyond), alike)
-        judged.append(both[may_differ])
+        pair = (alike, _smaller(mix_starts(beyond), alike))
+        judged.append(pair[may_differ])
         if hypothesis is EQUAL:
             log_evidence = tuple(
-                (float(evidence.log_e[-1]), float(evidence.log_e.max())) for evidence in both
+                (float(evidence.log_e[-1]), float(evidence.log_e.max())) for evidence in pair
             )
     start = int(judged[0].start[-1])
     is_beyond = False
