@@ -432,11 +432,11 @@ def test_amounts_that_are_cut_are_remarked_on() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "first"),
     [
-        ("wait_days", {}, "f is worse off: the mean of wait_days is"),
-        ("salary", {}, "m is worse off: the mean of salary is"),
-        ("salary", {"better": "lower"}, "f is worse off"),
+        ("wait_days", {}, "f are worse off: the mean of wait_days is"),
+        ("salary", {}, "m are worse off: the mean of salary is"),
+        ("salary", {"better": "lower"}, "f are worse off"),
         ("zorg", {}, "The mean of zorg is"),
-        ("zorg", {"better": "higher", "ref": {"sex": "f"}}, "m is worse off"),
+        ("zorg", {"better": "higher", "ref": {"sex": "f"}}, "m are worse off"),
     ],
 )
 def test_who_is_worse_off_comes_first(name: str, options: dict[str, Any], first: str) -> None:

@@ -112,7 +112,7 @@ def describe_number(row: NumberComparison, numbers: NumberSlice) -> str:
         beginning = f"Since {since} "
     if row.verdict == "fail" and numbers.better and not NUMBER_MEASURES[row.metric].needs_truth:
         beginning = (
-            f"{formatting.format_group(row.group)} is worse off{beginning.replace('S', ' s', 1).rstrip()}: "
+            f"{formatting.format_group(row.group)} are worse off{beginning.replace('S', ' s', 1).rstrip()}: "
         )
     if beginning and clause.startswith(("The ", "In ")):
         clause = clause[0].lower() + clause[1:]
