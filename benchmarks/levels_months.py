@@ -2,8 +2,8 @@
 
 ``python benchmarks/levels_months.py [runs]`` prints Markdown tables of 60 looks each, by the functions that
 an audit by ``--slice month`` is made of, with Wilson's intervals of 95 %; every world has a seed of its own.
-``python benchmarks/levels_months.py 2000 fair`` prints one of: fair, delays, limits,
-weights, clusters, whole.
+``python benchmarks/levels_months.py 2000 fair`` prints one of: fair, delays, limits, weights, clusters (as by
+``--months alike``), scatter, late, numbers, number-delays (as by it, and by default), whole.
 """
 
 import math
@@ -21,12 +21,30 @@ from fairbench_cli.audit.compare.clustered_streams import PairLooks, SliceSums, 
 from fairbench_cli.audit.compare.compare_rates import Allowed
 from fairbench_cli.audit.compare.effective_sizes import group_rate_rows
 from fairbench_cli.audit.compare.streams import SliceRows, StreamTests, WeightSums, stream_tests
-from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.config import AuditConfig, Months
 from fairbench_cli.audit.scan.slices import Clusters, Slice, Tally
 from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.moments import sum_powers_along
+from fairbench_cli.measures.month_effects import (
+    MIXING_OF_MEANS,
+    SPREADS_OF_MEANS,
+    compare_months,
+    log_evidence_beyond_months,
+)
+from fairbench_cli.measures.number_evidence import (
+    EQUAL,
+    LOG_WEIGHTS,
+    Hypothesis,
+    _smaller,
+    _standardise,
+    split_log_likelihoods,
+    sum_since,
+    sums_log_evidence,
+)
 from fairbench_cli.measures.score_test import score_z, wilson_interval
-from fairbench_cli.measures.sequential import ratio_looks
+from fairbench_cli.measures.sequential import exact_log_evidence, mix_starts, ratio_looks
 from fairbench_cli.measures.significance import normal_p
+from fairbench_cli.measures.splits import needs_splits
 
 LOOKS = 60
 AT_ONCE = 200  # runs
@@ -51,6 +69,10 @@ class World:
         Of the group's rate to it, from month `start` on; until then 1.
     start : int
         From 1.
+    scatter : str
+        One of `EFFECTS`, by which months move the log odds of the group; none: "".
+    size : float
+        Of these effects.
     """
 
     name: str
@@ -59,12 +81,38 @@ class World:
     rate: float | Floats
     ratio: float = 1.0
     start: int = 1
+    scatter: str = ""
+    size: float = 0.0
 
     def draw(self, runs: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return how many are selected of the group and of the reference, (runs, LOOKS)."""
         rates = np.broadcast_to(self.rate, (runs, LOOKS))
         ratios = np.where(np.arange(1, LOOKS + 1) >= self.start, self.ratio, 1.0)
-        return rng.binomial(self.n, rates * ratios), rng.binomial(self.m, rates)
+        group_rates = rates * ratios
+        if self.scatter:
+            odds = group_rates / (1 - group_rates) * np.exp(self.size * EFFECTS[self.scatter](rng, runs))
+            group_rates = odds / (1 + odds)
+        return rng.binomial(self.n, group_rates), rng.binomial(self.m, rates)
+
+
+def season(rng: np.random.Generator, runs: int) -> Floats:
+    """Return a wave of a year that begins anywhere, (runs, LOOKS)."""
+    first = rng.uniform(0, 12, (runs, 1))
+    return np.asarray(np.sin((first + np.arange(LOOKS)) * np.pi / 6))
+
+
+def half_years(rng: np.random.Generator, runs: int) -> Floats:
+    """Return half-years above and below in turn, (runs, LOOKS)."""
+    first = rng.choice([-1.0, 1.0], (runs, 1))
+    return np.asarray(first * np.where(np.arange(LOOKS) // 6 % 2, -1.0, 1.0))
+
+
+EFFECTS: dict[str, Callable[[np.random.Generator, int], Floats]] = {
+    "independent, sd": lambda rng, runs: rng.standard_normal((runs, LOOKS)),
+    "the group's season,": season,
+    "half-years, ±": half_years,
+}
+"""What months do to the group alone, 0 on average and of the size 1."""
 
 
 DRIFT = 0.3 + 0.2 * np.sin(np.arange(LOOKS) / 6)
@@ -94,14 +142,16 @@ def rows_of(selected: NDArray[np.int64], total: int) -> SliceRows:
     return SliceRows(numerator, denominator, numerator, denominator, np.zeros(numerator.shape, dtype=bool))
 
 
-def looked_at(world: World, runs: int) -> Iterator[tuple[StreamTests, SliceRows, SliceRows]]:
+def looked_at(
+    world: World, runs: int, months: Months | None = "alike"
+) -> Iterator[tuple[StreamTests, SliceRows, SliceRows]]:
     """Yield the looks at some runs at a time, with their rows."""
     rng = rng_of(world.name)
     for first in range(0, runs, AT_ONCE):
         selected, ref_selected = world.draw(min(AT_ONCE, runs - first), rng)
         rows = rows_of(selected, world.n)
         ref = rows_of(ref_selected, world.m)
-        yield stream_tests(rows, ref, ALLOWED, LEVEL), rows, ref
+        yield stream_tests(rows, ref, ALLOWED, LEVEL, months=months), rows, ref
 
 
 def fails(tests: StreamTests) -> NDArray[np.bool_]:
@@ -186,11 +236,193 @@ def print_delays(runs: int) -> None:
     print()
 
 
-def quantiles(months: Floats) -> str:
-    """Return the median and the 90 % quantile; a dash beyond the last look."""
-    values = np.quantile(months, [0.5, 0.9], method="inverted_cdf")
+def quantiles(months: Floats, most: float = 0.9) -> str:
+    """Return the median and another quantile; a dash beyond the last look."""
+    values = np.quantile(months, [0.5, most], method="inverted_cdf")
     texts = [f"{value:.0f}" if math.isfinite(value) else "–" for value in values]
     return f"{texts[0]} ({texts[1]})"
+
+
+SCATTERED = (
+    *((150, 350, 0.3, "independent, sd", size) for size in (0.0, 0.1, 0.2, 0.3, 0.5, 0.8)),
+    *((400, 600, 0.5, "independent, sd", size) for size in (0.1, 0.2, 0.3, 0.5)),
+    *((30, 70, 0.4, "independent, sd", size) for size in (0.1, 0.2, 0.3, 0.5, 0.8)),
+    *((150, 350, 0.3, "the group's season,", size) for size in (0.3, 0.5)),
+    (150, 350, 0.3, "half-years, ±", 0.3),
+)
+SEEN = (12, 24, 60)
+
+
+def shares_seen(failing: NDArray[np.bool_]) -> str:
+    """Return the shares of runs, shape (runs, LOOKS), in which something is seen by each of `SEEN`."""
+    shares = [f"{failing[:, :look].any(-1).mean():.3f}" for look in SEEN]
+    return " / ".join(shares)
+
+
+def print_scatter(runs: int) -> None:
+    """Print how often months that move a fair gap are taken for one that lasts: "fails" at some look."""
+    print_row("rows a month, rate", "months' effects", "--months alike, by 12 / 24 / 60", "by default")
+    print_row(*["---"] * 4)
+    for n, m, rate, scatter, size in SCATTERED:
+        name = f"{n} v {m}, {rate}"
+        world = World(f"{name}, {scatter} {size}", n, m, rate, scatter=scatter, size=size)
+        cells = []
+        for months in ("alike", None):
+            failing = [fails(tests)[:, 0] for tests, _, _ in looked_at(world, runs, months)]
+            cells.append(shares_seen(np.concatenate(failing)))
+        print_row(name, f"{scatter} {size}", *cells)
+    print()
+
+
+def print_late(runs: int) -> None:
+    """Print the months until a gap fails, from its first month on: --months alike, and by default."""
+    print_row("world", "--months alike: median (80 %)", "never by 60", "by default", "never by 60")
+    print_row(*["---"] * 5)
+    for size in (0.0, 0.2):
+        for start in (1, 13, 37):
+            name = f"150 v 350, .3: .7 from month {start}, months' sd {size}"
+            world = World(name, 150, 350, 0.3, 0.7, start, "independent, sd", size)
+            cells = []
+            for months in ("alike", None):
+                failing = [fails(tests)[:, 0] for tests, _, _ in looked_at(world, runs, months)]
+                cells += delay_cells(np.concatenate(failing), start)
+            print_row(name, *cells)
+    print()
+
+
+def delay_cells(failing: NDArray[np.bool_], start: int) -> list[str]:
+    """Return the median and 80 % quantile of the months until it fails, and how often it never does."""
+    months = months_until(failing, start)
+    return [quantiles(months, 0.8), f"{np.isinf(months).mean():.3f}"]
+
+
+# -- numbers
+
+NumberLaw = Callable[[np.random.Generator, tuple[int, int]], Floats]
+
+
+def lognormal(spread: float) -> NumberLaw:
+    """Return draws with the mean 1."""
+    return lambda rng, shape: rng.lognormal(-(spread**2) / 2, spread, shape)
+
+
+def zeros(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    """Return draws of which 90 % are 0, with the mean 1."""
+    return np.where(rng.random(shape) < 0.1, 10 * lognormal(0.5)(rng, shape), 0.0)
+
+
+def bonus(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    """Return lognormal draws of which 1 % are 20 times as large, with the mean 1."""
+    return np.where(rng.random(shape) < 0.01, 20.0, 1.0) * lognormal(0.3)(rng, shape) / 1.19
+
+
+def normal(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    """Return draws with the mean 1."""
+    return rng.normal(1, 0.4, shape)
+
+
+@dataclass(frozen=True)
+class NumberWorld:
+    """Numbers of two groups with the mean 1, month after month, of which 5 % are allowed.
+
+    Parameters
+    ----------
+    name : str
+    laws : two callables
+        Of the group and of its reference.
+    n, m : int
+        Rows of both in a month.
+    scatter : float
+        The standard deviation of what months add to the group.
+    gap : float
+        What the group has less from month `start` on.
+    start : int
+        From 1.
+    """
+
+    name: str
+    laws: tuple[NumberLaw, NumberLaw]
+    n: int
+    m: int
+    scatter: float = 0.0
+    gap: float = 0.0
+    start: int = 1
+
+    def draw(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Return the values of the group and of its reference, (LOOKS, rows)."""
+        group, reference = (
+            law(rng, (LOOKS, rows)) for law, rows in zip(self.laws, (self.n, self.m), strict=True)
+        )
+        shift = self.scatter * rng.standard_normal(LOOKS)
+        shift -= np.where(np.arange(1, LOOKS + 1) >= self.start, self.gap, 0.0)
+        return group + shift[:, None], reference
+
+
+NUMBERS = (
+    NumberWorld("normal, sd .4 of 1, 30 v 70", (normal, normal), 30, 70),
+    NumberWorld("lognormal 1, 30 v 300", (lognormal(1),) * 2, 30, 300),
+    NumberWorld("90 % zeros, 20 v 200", (zeros, zeros), 20, 200),
+    NumberWorld("1 % at 20 times, 30 v 300", (bonus, bonus), 30, 300),
+    NumberWorld("lognormal 1.2 v .6, 30 v 70", (lognormal(1.2), lognormal(0.6)), 30, 70),
+    NumberWorld("normal, 30 v 70, months' sd .2", (normal, normal), 30, 70, 0.08),
+    NumberWorld("normal, 100 v 230, months' sd .2", (normal, normal), 100, 230, 0.08),
+)
+
+
+def number_looks(group: Floats, reference: Floats) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    """Return at which looks means differ, and fail: --months alike, and by default.
+
+    As `number_evidence.look_at_means` does at the last look, which would take as long at each look.
+    """
+    sides = [sum_powers_along(side, shift=1.0) for side in (group, reference)]
+    since = sum_since(*sides)
+    pairs = list(zip(group, reference, strict=True))
+    likelihoods = split_log_likelihoods(pairs, since, needs_splits(*sides), (EQUAL,))
+    by_splits = mix_starts(exact_log_evidence(likelihoods[0], LOG_WEIGHTS))
+    alike = _smaller(mix_starts(sums_log_evidence(since)), by_splits)
+    of_months = _standardise(since.pick_months(), EQUAL)
+    beyond = mix_starts(log_evidence_beyond_months(*of_months, MIXING_OF_MEANS, SPREADS_OF_MEANS))
+    by_months = _smaller(beyond, alike)
+    may_differ = compare_months(*of_months).may_differ
+    looks = np.arange(len(group))
+    found = []
+    for decides in (np.zeros(len(group), dtype=bool), may_differ):
+        alarm = np.where(decides, by_months.p, alike.p) < LEVEL
+        start = np.where(decides, by_months.start, alike.start)
+        low, high = (
+            since.contrast(Hypothesis(0.0, 1 + edge))[0].value[start, looks] for edge in (-0.05, 0.05)
+        )
+        found.append((alarm, alarm & ((low < 0) | (high > 0))))
+    return found
+
+
+def looks_at_numbers(world: NumberWorld, runs: int) -> NDArray[np.bool_]:
+    """Return what `number_looks` does of many runs, (rule, alarm or fails, runs, LOOKS)."""
+    rng = rng_of(world.name)
+    return np.moveaxis(np.array([number_looks(*world.draw(rng)) for _ in range(runs)]), 0, 2)
+
+
+def print_numbers(runs: int) -> None:
+    """Print how often fair means differ, and fail, at some look."""
+    print_row("rows a month", "--months alike: differ by 12 / 24 / 60", "fail", "by default: differ", "fail")
+    print_row(*["---"] * 5)
+    for world in NUMBERS:
+        alike, default = looks_at_numbers(world, runs)
+        print_row(world.name, *map(shares_seen, (*alike, *default)))
+    print()
+
+
+def print_number_delays(runs: int) -> None:
+    """Print the months until 10 % less fails, from the gap's first month on."""
+    print_row("world", "--months alike: median (80 %)", "never by 60", "by default", "never by 60")
+    print_row(*["---"] * 5)
+    for n, m in ((30, 70), (100, 230)):
+        for start in (1, 13, 37):
+            name = f"normal, {n} v {m}, 10 % less from month {start}"
+            world = NumberWorld(name, (normal, normal), n, m, gap=0.1, start=start)
+            alike, default = looks_at_numbers(world, runs)
+            print_row(name, *delay_cells(alike[1], start), *delay_cells(default[1], start))
+    print()
 
 
 def print_limits(runs: int) -> None:
@@ -293,7 +525,7 @@ def print_weights(runs: int) -> None:
                             sides.append((selected, weigh(rng, selected)))
                         slices.append(slice_of(month, sides))
                     rows_and_ref = worth_of(slices)
-                    tests = stream_tests(*rows_and_ref, ALLOWED, LEVEL)
+                    tests = stream_tests(*rows_and_ref, ALLOWED, LEVEL, months="alike")
                     alarm = tests.evidence.p[:, 0] < LEVEL
                     if ratio == 1:
                         alarms += int(alarm.any())
@@ -382,7 +614,7 @@ def looks_at_crowd(slices: list[Slice]) -> tuple[PairLooks, StreamTests]:
     numbers = [(side.selected[None], side.total[None]) for side in sides]
     rows = [SliceRows(*of_side, *of_side, np.zeros(of_side[0].shape, dtype=bool)) for of_side in numbers]
     pair = compare_pair(slices, SELECTION, "b", "a", (sides[0], sides[1]))
-    return pair, stream_tests(rows[0], rows[1], ALLOWED, LEVEL)
+    return pair, stream_tests(rows[0], rows[1], ALLOWED, LEVEL, months="alike")
 
 
 def print_clusters(runs: int) -> None:
@@ -436,6 +668,10 @@ TABLES: dict[str, tuple[Callable[[int], None], int]] = {
     "limits": (print_limits, 1),
     "weights": (print_weights, 3),
     "clusters": (print_clusters, 3),
+    "scatter": (print_scatter, 1),
+    "late": (print_late, 1),
+    "numbers": (print_numbers, 2),
+    "number-delays": (print_number_delays, 5),
     "whole": (print_whole, 100),
 }
 """What is printed, and how many times fewer runs it has."""

@@ -1,8 +1,9 @@
 """How often intervals of means, ranks and medians hold the truth, and tests reject it, by simulation.
 
 ``python benchmarks/levels_numbers.py [runs] [part ...]`` draws samples of outcomes that are numbers and hands
-them to the kernels of `measures` (parts: coverage, alarms, power, weights, clusters, margins, errors; all, if
-none is named). It prints a Markdown table of each with its own error. Every design has its own seed.
+them to the kernels of `measures` (parts: coverage, alarms, power, weights, clusters, rmse, errors,
+probabilities, categories, chances; all, if none is named). It prints a Markdown table of each with its own
+error. Every design has its own seed. Of means with splits: levels_means.py.
 """
 
 import math
@@ -14,19 +15,29 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.measures.chance_gaps import chance_of_gap
 from fairbench_cli.measures.clusters import ClusterSums
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.means import (
     Margin,
     MeanComparison,
+    add_split_tests,
     compare_means,
     judge_margin,
     row_shortage,
-    rows_to_decide,
 )
 from fairbench_cli.measures.moments import POWERS, Moments, cluster_means, sum_powers, sum_powers_along
 from fairbench_cli.measures.prediction_errors import root_mean_square
 from fairbench_cli.measures.quantiles import row_quantiles, subtract_quantiles
+from fairbench_cli.measures.significance import holm
+from fairbench_cli.measures.splits import (
+    NO_SPLITS,
+    SplitTests,
+    draw_enough,
+    needs_splits,
+    tail_shares,
+    two_sided_p,
+)
 from fairbench_cli.measures.value_ranks import (
     PlacementSums,
     RankComparison,
@@ -47,6 +58,7 @@ ALPHA = 0.05
 MANY = 2_000_000  # values from which a truth is taken that has no formula
 BATCH = 4_000_000  # values in memory
 LIKENESS = 0.3  # the correlation of rows of a cluster
+EMPLOYERS = 20_000
 
 
 def half_zeros(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
@@ -228,32 +240,38 @@ def coverage_rows(runs: int) -> Iterator[list[str]]:
         p_more = true_rank(design)
         holds_rank = (compared.of_ranks("low") <= p_more) & (p_more <= compared.of_ranks("high"))
         holds_rank |= np.isnan(compared.of_ranks("low"))  # separated: no interval, and not a wrong one
-        median = true_median(design)
-        holds_median = []
-        for group, reference in samples(design, runs, design.rng("medians")):
-            sides = [row_quantiles(np.sort(side, axis=-1), [0.5]) for side in (group, reference)]
-            _, low, high = subtract_quantiles(*sides)
-            holds_median.append((low[:, 0] <= median) & (median <= high[:, 0]))
         yield [
             design.name,
             share(compared.holds(0.0, "welch")),
             share(compared.holds(0.0, "hall")),
             share(compared.holds(0.0)),
             share(holds_rank),
-            share(np.concatenate(holds_median)),
+            share(holds_median(design, runs, "medians", true_median(design))),
         ]
 
 
 def alarm_rows(runs: int) -> Iterator[list[str]]:
-    """Yield how often equal means, and equal chances to have more, are rejected."""
+    """Yield how often equal chances to have more, and equal medians, are rejected."""
     for design in SAME + LARGER + UNEQUAL + SMALL:
-        compared = compare(design, runs, "alarms")
-        is_fair = design.spread == 1 or design.law == "normal"
         by_rank = ["", "", ""]
-        if is_fair:
+        if design.spread == 1 or design.law == "normal":
+            compared = compare(design, runs, "alarms")
             by_rank = [share(compared.of_ranks(name) < ALPHA) for name in ("p", "p_t", "p_mann_whitney")]
-        by_mean = [share(compared.of_means(name) < ALPHA) for name in ("p_welch", "p")]
-        yield [design.name, *by_mean, *by_rank]
+        by_median = ""
+        if true_median(design) == 0:
+            # Where p is below 5 %: it is 1 − the confidence at which limits reach 0 (`quantiles.equal_p`).
+            by_median = share(~holds_median(design, runs, "medians, alarms", 0.0))
+        yield [design.name, *by_rank, by_median]
+
+
+def holds_median(design: Design, runs: int, part: str, truth: float) -> NDArray[np.bool_]:
+    """Return whether the interval of the difference of medians holds the truth, of each run."""
+    holds = []
+    for group, reference in samples(design, runs, design.rng(part)):
+        sides = [row_quantiles(np.sort(side, axis=-1), [0.5]) for side in (group, reference)]
+        _, low, high = subtract_quantiles(*sides)
+        holds.append((low[:, 0] <= truth) & (truth <= high[:, 0]))
+    return np.concatenate(holds)
 
 
 def power_rows(runs: int) -> Iterator[list[str]]:
@@ -350,47 +368,7 @@ def clustered(
     return sides, cluster_means(by_cluster), table_placements(table, 0, 1), rank_sums
 
 
-EDGE = tuple(
-    (Design(law, rows), Margin(size, unit))
-    for law, rows in (
-        ("normal", (300, 300)),
-        ("lognormal", (100, 100)),
-        ("lognormal", (100, 1000)),
-        ("lognormal", (1000, 1000)),
-        ("0 to 10", (100, 100)),
-    )
-    for size, unit in ((0.2, "sd"), (5.0, "percent"), (0.2, "units"))
-    if not (law == "normal" and unit == "percent")
-)
-
-
-def margin_rows(runs: int) -> Iterator[list[str]]:
-    """Yield how often a gap of exactly the margin passes or is shown outside, and how often no gap passes."""
-    for design, margin in EDGE:
-        many = LAWS[design.law](np.random.default_rng(3), (MANY,))
-        units = float(margin.in_units(sum_powers_along(many, shift=float(many[:1000].mean()))))
-        passes = []
-        outside = []
-        equal_passes = []
-        for group, reference in samples(design, runs, design.rng(f"margin {margin}")):
-            reference_moments = sum_powers_along(reference)
-            for sign in (-1, 1):
-                judgement = judge_margin(sum_powers_along(group + sign * units), reference_moments, margin)
-                passes.append(judgement.is_within)
-                outside.append(judgement.is_outside)
-            equal_passes.append(judge_margin(sum_powers_along(group), reference_moments, margin).is_within)
-        needed = float(rows_to_decide(sum_powers_along(many), sum_powers_along(many), margin))
-        yield [
-            f"{design.name}, margin {margin.value:g} {margin.unit}",
-            share(np.concatenate(passes[::2])),
-            share(np.concatenate(passes[1::2])),
-            share(np.concatenate(outside)),
-            share(np.concatenate(equal_passes)),
-            f"{needed:,.0f}",
-        ]
-
-
-def error_rows(runs: int) -> Iterator[list[str]]:
+def root_rows(runs: int) -> Iterator[list[str]]:
     """Yield coverage of the root of the mean squared error."""
     for law in ("normal", "t, 3 df", "lognormal"):
         many = LAWS[law](np.random.default_rng(4), (MANY,))
@@ -404,6 +382,159 @@ def error_rows(runs: int) -> Iterator[list[str]]:
             yield [f"{law}, {n:,}", share(np.concatenate(holds))]
 
 
+# -- means that an audit judges, with splits
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A group's mean against its reference's: p, and what the margin makes of it."""
+
+    p: float
+    is_beyond: bool
+    is_within: bool
+    is_outside: bool
+
+    @property
+    def verdicts(self) -> tuple[bool, bool, bool]:
+        """Whether it passes, fails, and fails clearly, as the only comparison."""
+        fails = self.is_beyond and self.p < ALPHA
+        return self.is_within and not fails, fails, fails and self.is_outside
+
+
+def judge_rows(group: Floats, reference: Floats, margin: Margin, least_p: float = ALPHA) -> Judged:
+    """Judge a mean as `audit.compare.number_estimates.estimate_means` does, without limits by splits."""
+    moments = [sum_powers_along(side[None], shift=float(reference[0])) for side in (group, reference)]
+    judgement = judge_margin(*moments, margin)
+    units = float(judgement.units[0])
+    edges = ((-units, 1.0), (units, 1.0))
+    if margin.unit == "percent":
+        edges = ((0.0, 1 - margin.value / 100), (0.0, 1 + margin.value / 100))
+    tests = NO_SPLITS
+    if needs_splits(*moments)[0]:
+        splits = draw_enough(group, reference, least_p=least_p)
+        at_edges = [tail_shares(splits, *edge) for edge in edges]
+        unknown = (math.nan, math.nan)
+        tests = SplitTests(two_sided_p(splits), unknown, unknown, at_edges[0], at_edges[1])
+    comparison, judgement = add_split_tests(compare_means(*moments), judgement, [tests])
+    words = (judgement.is_beyond, judgement.is_within, judgement.is_outside)
+    return Judged(float(comparison.difference.p[0]), *(bool(word[0]) for word in words))
+
+
+def verdict_cells(judged: list[Judged]) -> list[str]:
+    """Return how often each verdict comes."""
+    return [share(np.array(verdicts)) for verdicts in zip(*(row.verdicts for row in judged), strict=True)]
+
+
+def error_rows(runs: int) -> Iterator[list[str]]:
+    """Yield the verdicts on normal errors that are so many times as large in the group."""
+    for rows in ((100, 400), (300, 1000)):
+        for ratio in (1.0, 1.2, 1.5):
+            rng = Design("normal", rows, ratio).rng("errors")
+            judged = []
+            for _ in range(runs):
+                group, reference = (np.abs(rng.normal(size=n)) for n in rows)
+                judged.append(judge_rows(ratio * group, reference, Margin(20, "percent")))
+            yield [f"normal errors, {rows[0]:,} and {rows[1]:,}, {ratio:g} times", *verdict_cells(judged)]
+
+
+def expit(logits: Floats) -> Floats:
+    """Return probabilities of log odds."""
+    return np.asarray(1 / (1 + np.exp(-logits)))
+
+
+# Mean and standard deviation of the log odds of the group (the reference's: -0.75 and 0.9), points that
+# scores are too high, and the standard deviation of noise in their log odds.
+SCORES = {
+    "both calibrated, base rates .13 and .34": (-2.2, 0.9, 0.0, 0.0),
+    "both calibrated, one base rate": (-0.75, 0.9, 0.0, 0.0),
+    "the group's scores 5 points too high": (-0.75, 0.9, 0.05, 0.0),
+    "the group's scores blurred, sd 1": (-0.75, 0.9, 0.0, 1.0),
+    "the group's scores say less, calibrated": (-0.68, 0.3, 0.0, 0.0),
+}
+
+
+def draw_errors(rng: np.random.Generator, rows: int, law: tuple[float, float, float, float]) -> Floats:
+    """Return p − y of scores by one of `SCORES`."""
+    mean, spread, too_high, noise = law
+    logits = rng.normal(mean, spread, rows)
+    labels = rng.random(rows) < expit(logits)
+    scores = expit(logits + noise * rng.standard_normal(rows)) + too_high
+    return np.asarray(np.minimum(scores, 1.0) - labels)
+
+
+def probability_rows(runs: int) -> Iterator[list[str]]:
+    """Yield the verdicts on the mean of p − y."""
+    for name, law in SCORES.items():
+        rng = Design(name, (300, 1000)).rng("probabilities")
+        judged = []
+        for _ in range(runs):
+            sides = (
+                draw_errors(rng, 300, law),
+                draw_errors(rng, 1000, SCORES["both calibrated, one base rate"]),
+            )
+            judged.append(judge_rows(*sides, Margin(0.05)))
+        yield [name, *verdict_cells(judged)]
+
+
+CATEGORIES = ((12, 30), (27, 40), (60, 80), (150, 140), (40, 10), (300, 260), (90, 200))
+PLANTED = 1  # the category
+ALLOWED = 5.0  # per cent
+
+
+def draw_pay(rng: np.random.Generator, shape: tuple[int, ...], spread: float, high: float = 0.0) -> Floats:
+    """Return lognormal pay with the mean 1; a share is paid three times as much."""
+    pay = rng.lognormal(-(spread**2) / 2, spread, shape)
+    return np.asarray(np.where(rng.random(shape) < high, 3.0, 1.0) * pay / (1 + 2 * high))
+
+
+def category_rows(runs: int) -> Iterator[list[str]]:
+    """Yield how often fair categories show a gap, and fail; and how often a planted one is found."""
+    least_p = ALPHA / (2 * len(CATEGORIES))
+    for spread, high, less in ((0.08, 0, 8.4), (0.16, 0, 0), (0.16, 0.02, 0), (0.16, 0, 8.4)):
+        name = f"log sd {spread}, {100 * high:g} % at three times, {less:g} % less planted"
+        rng = Design(name, (27, 40)).rng("categories")
+        shown, false, found = [], [], []
+        for _ in range(runs):
+            pays = [tuple(draw_pay(rng, (n,), spread, high) for n in sizes) for sizes in CATEGORIES]
+            factors = np.where((np.arange(len(pays)) == PLANTED) & (less > 0), 1 - less / 100, 1.0)
+            pairs = [(factor * women, men) for factor, (women, men) in zip(factors, pays, strict=True)]
+            judged = [judge_rows(*pair, Margin(ALLOWED, "percent"), least_p) for pair in pairs]
+            beyond = np.array([row.is_beyond for row in judged])
+            fails = beyond & (holm(np.array([row.p for row in judged])) < ALPHA)
+            shown.append(beyond[factors == 1].any())
+            false.append(fails[factors == 1].any())
+            found.append(fails[PLANTED])
+        yield [name, share(np.array(shown)), share(np.array(false)), share(np.array(found)) if less else ""]
+
+
+def chance_rows(runs: int) -> Iterator[list[str]]:
+    """Yield how often equal pay shows a gap in some category, and the chance of it that is printed."""
+    for name, spreads, high in (
+        ("lognormal .16", (0.16, 0.16), 0.0),
+        ("lognormal .08", (0.08, 0.08), 0.0),
+        ("lognormal .16, 2 % at three times", (0.16, 0.16), 0.02),
+        ("women .1, men .3", (0.1, 0.3), 0.0),
+        ("women .3, men .1", (0.3, 0.1), 0.0),
+    ):
+        rng = Design(name, (27, 40)).rng("chances")
+        shows = np.zeros(EMPLOYERS, dtype=bool)
+        for sizes in CATEGORIES:
+            for first in range(0, EMPLOYERS, 1000):
+                women, men = (
+                    draw_pay(rng, (1000, n), spread, high).mean(-1)
+                    for n, spread in zip(sizes, spreads, strict=True)
+                )
+                shows[first : first + 1000] |= np.abs(women / men - 1) >= ALLOWED / 100
+        printed = []
+        for _ in range(runs):
+            none = 1.0
+            for sizes in CATEGORIES:
+                sides = [draw_pay(rng, (n,), spread, high) for n, spread in zip(sizes, spreads, strict=True)]
+                none *= 1 - chance_of_gap(sides[0], sides[1], ALLOWED / 100)
+            printed.append(1 - none)
+        yield [name, share(shows), share(np.array(printed)), f"{np.std(printed):.3f}"]
+
+
 PARTS: dict[str, tuple[str, list[str], Callable[[int], Iterator[list[str]]]]] = {
     "coverage": (
         "Intervals of 95 % hold the truth",
@@ -412,7 +543,7 @@ PARTS: dict[str, tuple[str, list[str], Callable[[int], Iterator[list[str]]]]] = 
     ),
     "alarms": (
         "What is equal is called different at 5 %",
-        ["means: Welch", "wider of both", "ranks: logit", "t", "Mann and Whitney"],
+        ["ranks: logit", "t", "Mann and Whitney", "medians"],
         alarm_rows,
     ),
     "power": (
@@ -430,15 +561,30 @@ PARTS: dict[str, tuple[str, list[str], Callable[[int], Iterator[list[str]]]]] = 
         ["means: Welch", "wider of both", "more often: logit"],
         cluster_rows,
     ),
-    "margins": (
-        "A gap of exactly the margin passes, or is shown outside; no gap passes",
-        ["passes, less", "passes, more", "shown outside", "no gap passes", "rows that decide"],
-        margin_rows,
-    ),
-    "errors": (
+    "rmse": (
         "Intervals of 95 % of the root of the mean squared error hold the truth",
         ["holds"],
+        root_rows,
+    ),
+    "errors": (
+        "Mean absolute errors, 20 % of the reference's allowed",
+        ["passes", "fails", "fails clearly"],
         error_rows,
+    ),
+    "probabilities": (
+        "Mean errors of probabilities, 300 and 1,000 rows, 5 points allowed",
+        ["passes", "fails", "fails clearly"],
+        probability_rows,
+    ),
+    "categories": (
+        "Pay by category, 5 % allowed, Holm over seven categories",
+        ["some fair category shows 5 %", "some fair one fails", "planted: found"],
+        category_rows,
+    ),
+    "chances": (
+        "Employers that pay equally: 5 % or more in some of seven categories",
+        ["share of 20,000 employers", "printed, mean", "± sd"],
+        chance_rows,
     ),
 }
 

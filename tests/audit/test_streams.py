@@ -12,6 +12,16 @@ from conftest import study_of, two_lines
 from measures.test_sequential import months_evidence
 
 from fairbench_cli.audit import audit
+from fairbench_cli.measures.margin import Margin
+from fairbench_cli.measures.moments import sum_powers_along
+from fairbench_cli.measures.number_evidence import (
+    EQUAL,
+    look_at_means,
+    margin_edges,
+    split_log_likelihoods,
+    sum_since,
+)
+from fairbench_cli.measures.splits import needs_splits
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "months"
 STREAMS = json.loads((REFERENCE / "rate_months.json").read_text())["streams"]
@@ -300,11 +310,33 @@ def test_the_study_of_levels_prints_its_tables():
         study.print_limits(2)
         study.print_clusters(2)
         study.print_weights(1)
+        study.print_scatter(2)
+        study.print_late(2)
+        study.print_numbers(1)
+        study.print_number_delays(1)
         study.print_whole(1)
     lines = printed.getvalue().splitlines()
     rows = [line.split(" | ") for line in lines if line.startswith("| 150 v 350, .3")]
     assert float(rows[0][3].split()[0]) <= 0.25  # of twelve fair worlds, by month 60
-    assert [line for line in lines if "differ" in line and ": 0 of 1 audits" not in line] == []
+    assert [line for line in lines if "audits differ" in line and ": 0 of 1 audits" not in line] == []
+
+
+@pytest.mark.gate
+def test_the_study_of_levels_sees_of_numbers_what_an_audit_does():
+    study = study_of("levels_months")
+    world = study.NumberWorld("a gap from month 4 on", (study.normal, study.normal), 30, 70, 0.1, 0.3, 4)
+    both = world.draw(study.rng_of(world.name))
+    found = study.number_looks(*(side[:12] for side in both))
+    for look in (5, 8, 12):
+        sides = [sum_powers_along(side[:look], shift=1.0) for side in both]
+        since = sum_since(*sides)
+        edges = margin_edges(Margin(5, "percent"), sides[1].merge())
+        pairs = list(zip(both[0][:look], both[1][:look], strict=True))
+        likelihoods = split_log_likelihoods(pairs, since, needs_splits(*sides), (EQUAL, *edges))
+        for (alarm, fails), months in zip(found, ("alike", None), strict=True):
+            whole = look_at_means(since, likelihoods, edges, 0.05, months)
+            assert (alarm[look - 1], fails[look - 1]) == (whole.p < 0.05, whole.p < 0.05 and whole.is_beyond)
+    assert [fails.any() for _, fails in found] == [True, True]
 
 
 @pytest.mark.gate

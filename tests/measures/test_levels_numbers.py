@@ -32,13 +32,26 @@ def test_intervals_hold_the_truth_as_often_as_in_larger_studies(study: ModuleTyp
     assert (~holds_rank).sum() <= most_by_chance(runs, 1 - 0.946)
 
 
-@pytest.mark.parametrize("part", ["power", "weights", "clusters", "margins", "errors"])
+WITH_SPLITS = ("errors", "probabilities", "categories", "chances")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "power",
+        "weights",
+        "clusters",
+        "rmse",
+        *(pytest.param(part, marks=pytest.mark.gate) for part in WITH_SPLITS),
+    ],
+)
 def test_every_part_prints_its_table(
     study: ModuleType, part: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for designs in ("POWERFUL", "WEIGHTED", "CLUSTERED", "EDGE"):
+    for designs in ("POWERFUL", "WEIGHTED", "CLUSTERED", "CATEGORIES"):
         monkeypatch.setattr(study, designs, getattr(study, designs)[:2])
-    study.main(6, [part])
+    monkeypatch.setattr(study, "EMPLOYERS", 1000)
+    study.main(3, [part])
     printed = capsys.readouterr().out
     assert study.PARTS[part][0] in printed
     assert "nan" not in printed
