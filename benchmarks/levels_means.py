@@ -77,7 +77,7 @@ UNLIKE: dict[str, tuple[Draw, Draw]] = {
     "90 % zeros v lognormal .5": (rare(0.1, lognormal(0.5)), lognormal(0.5)),
     "95 % v 80 % zeros": (rare(0.05, lognormal(0.5)), rare(0.2, lognormal(0.5))),
     "98 % v 90 % zeros": (rare(0.02, lognormal(0.5)), rare(0.1, lognormal(0.5))),
-    "97 % at one value v normal": (lambda rng, n: np.where(rng.random(n) < 0.97, 0.9, 10.0), normal(2)),
+    "97 % at one value v normal": (lambda rng, n: 10 + np.where(rng.random(n) < 0.97, -0.1, 97 / 30), normal(2)),
 }
 UNLIKE_SIZES = ((10, 30), (30, 30), (30, 300), (100, 1000), (300, 300))
 
