@@ -1,8 +1,8 @@
 """How often two means are judged wrongly where values are skewed and one group is small, by simulation.
 
-``python benchmarks/levels_means.py [runs] [part ...]`` draws groups with equal means, and with gaps, and judges
-them as an audit does, with 5 % allowed and one comparison (parts: same, unlike, edge, weights, power, ratio;
-all, if none is named). Beside it stands what Welch's and Hall's tests alone say. Every design has its own seed.
+``python benchmarks/levels_means.py [runs] [part ...]`` draws groups with equal means, and with gaps, and
+judges them as an audit does, with 5 % allowed and one comparison (parts: same, unlike, edge, weights, power;
+all, if none is named). Beside it is what Welch's and Hall's tests alone say. Every design has its own seed.
 
 In the tables "fails" is: not decided otherwise, p < .05, and more than 5 % apart; "clearly": shown to be more
 than 5 % apart; "holds": the interval of 95 % holds the true difference.
@@ -15,13 +15,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.margin import Margin
 from fairbench_cli.measures.means import FEWEST_ROWS, compare_means, judge_margin
-from fairbench_cli.measures.moments import Moments, sum_powers, sum_powers_along
-from fairbench_cli.measures.splits import Splits, draw_enough, needs_splits, tail_shares, two_sided_p
+from fairbench_cli.measures.moments import sum_powers, sum_powers_along
+from fairbench_cli.measures.splits import draw_enough, needs_splits, tail_shares, two_sided_p
 
 Draw = Callable[[np.random.Generator, int], Floats]
 
@@ -77,7 +76,10 @@ UNLIKE: dict[str, tuple[Draw, Draw]] = {
     "90 % zeros v lognormal .5": (rare(0.1, lognormal(0.5)), lognormal(0.5)),
     "95 % v 80 % zeros": (rare(0.05, lognormal(0.5)), rare(0.2, lognormal(0.5))),
     "98 % v 90 % zeros": (rare(0.02, lognormal(0.5)), rare(0.1, lognormal(0.5))),
-    "97 % at one value v normal": (lambda rng, n: 10 + np.where(rng.random(n) < 0.97, -0.1, 97 / 30), normal(2)),
+    "97 % at one value v normal": (
+        lambda rng, n: 10 + np.where(rng.random(n) < 0.97, -0.1, 97 / 30),
+        normal(2),
+    ),
 }
 UNLIKE_SIZES = ((10, 30), (30, 30), (30, 300), (100, 1000), (300, 300))
 
@@ -176,9 +178,10 @@ def cells_of(judged: list[Judged]) -> list[str]:
 
 
 COLUMNS = [
-    "rejected: Welch and Hall", "fails", "rejected: with splits", "fails", "clearly: Welch and Hall", "with splits",
-    "passes", "holds: Welch and Hall", "with splits", "too few",
-]  # fmt: skip
+    *("rejected: Welch and Hall", "fails", "rejected: with splits", "fails"),
+    *("clearly: Welch and Hall", "with splits", "passes"),
+    *("holds: Welch and Hall", "with splits", "too few"),
+]
 
 
 def same_rows(runs: int) -> Iterator[list[str]]:
@@ -228,7 +231,7 @@ def weight_rows(runs: int) -> Iterator[list[str]]:
     """Yield what is said of weighted groups of one law: weights apart from values, and that go with them."""
     for name, draw_weights in (
         ("lognormal weights", lambda rng, values: rng.lognormal(0, 1, len(values))),
-        ("weights 1/value", lambda rng, values: 1 / values),
+        ("weights 1/value", lambda _, values: 1 / values),
     ):
         for sizes in ((30, 300), (60, 600), (100, 2000)):
             key = f"lognormal 1, {name}, {sizes[0]:,} and {sizes[1]:,}"

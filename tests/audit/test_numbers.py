@@ -1,6 +1,7 @@
 """Outcomes that are numbers, through the whole audit: against reference numbers, and laws."""
 
 import math
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -411,10 +412,9 @@ def test_the_page_of_numbers_shows_what_is_printed_and_every_measure(
     command = page.partition("\n$ fairbench ")[2].partition("\n")[0]
     shown = page.partition("```text\n")[2].partition("```")[0]
     code = "\n".join(line[4:] for line in page.splitlines() if line.startswith((">>>", "...")))
-    names: dict[str, Any] = {}
-    exec(code, names)
-    names["pay"].to_csv(tmp_path / "pay.csv", index=False)
     monkeypatch.chdir(tmp_path)
+    Path("pay.py").write_text(code, encoding="utf-8")
+    runpy.run_path("pay.py")["pay"].to_csv("pay.csv", index=False)
     assert say(*command.split()).out.startswith(shown)
     page = (docs / "measures.md").read_text(encoding="utf-8")
     for measure in NUMBER_MEASURES.values():
