@@ -19,6 +19,7 @@ ELSEWHERE = {
     "levels_checks": "audit/test_direction.py",
     "levels_clusters": "audit/test_levels_clusters.py",
     "levels_months": "audit/test_streams.py",
+    "levels_means": "measures/test_levels_numbers.py",
     "levels_moves": "report/test_moved.py",
     "levels_numbers": "measures/test_levels_numbers.py",
     "messy": "audit/test_cleaning.py",

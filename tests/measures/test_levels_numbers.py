@@ -62,3 +62,17 @@ def test_every_part_prints_its_table(
 def test_the_tables_of_many_designs_have_a_row_for_each(study: ModuleType, part: str) -> None:
     rows = list(study.PARTS[part][2](3))
     assert len(rows) >= len(study.SAME) + len(study.UNEQUAL)
+
+
+@pytest.mark.gate
+def test_fair_pay_with_rare_large_values_seldom_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    study = study_of("levels_means")
+    law = study.LAWS["1 % at 20 times"]
+    runs = 25
+    judged = study.judge_many((law, law), (40, 2000), runs, "test")
+    assert sum(pair.p_before < study.ALPHA for pair in judged) > runs / 4  # .55: what splits are for
+    assert sum(pair.p < study.ALPHA for pair in judged) <= most_by_chance(runs, study.ALPHA)
+    study.LAWS = {"lognormal 1": study.LAWS["lognormal 1"]}
+    study.SIZES = ((12, 40),)
+    study.main(1, ["same", "weights"])
+    assert capsys.readouterr().out.count("| lognormal 1, ") == 7
