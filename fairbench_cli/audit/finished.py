@@ -87,7 +87,11 @@ def parse_audit(text: str, name: str) -> AuditResult:
     if report.is_of_run:
         call = WrittenCall(AuditConfig(), name)
     else:
-        call = WrittenCall(report.config, NO_FILE if report.source == FRAME else report.source)
+        found = report.found.get("numbers", ())
+        chosen = {numbers.attribute for numbers in found if numbers.chosen_by == "better"}
+        given = {name: group for name, group in report.config.references.items() if name not in chosen}
+        config = report.config.model_copy(update={"references": given})
+        call = WrittenCall(config, NO_FILE if report.source == FRAME else report.source)
     return AuditResult(report, call)
 
 

@@ -49,7 +49,7 @@ def means_of(result):
 def test_the_category_that_fails_comes_first_and_stops_the_gate(planted):
     _, result = planted
     assert result.verdict == "fail"
-    assert result.headline.startswith("sex (category B): The mean of base_pay is ")
+    assert result.headline.startswith("sex (category B): woman are worse off: the mean of base_pay is ")
     assert re.search(r"fails( clearly)? \(allowed: 5 %\)\. Of 3 other slices by category ", result.headline)
     assert not any(word in result.headline for word in ("rend", "The last", "look"))
     assert result.report.gate.reason == "sex in category B fails"
@@ -57,7 +57,7 @@ def test_the_category_that_fails_comes_first_and_stops_the_gate(planted):
     assert 'classname="sex (category B)"' in result.to("junit")
     found = json.loads(result.to("sarif"))["runs"][0]["results"]
     (error,) = (entry["message"]["text"] for entry in found if entry["level"] == "error")
-    assert error.startswith("sex (category B): The mean of base_pay is ")
+    assert error.startswith("sex (category B): woman are worse off: the mean of base_pay is ")
     assert [row["model"] for row in json.loads(result.to("ci"))["failing"]] == ["B"]
 
 
