@@ -1,7 +1,7 @@
 """How often intervals of means, ranks and medians hold the truth, and tests reject it, by simulation.
 
 ``python benchmarks/levels_numbers.py [runs] [part ...]`` draws samples of outcomes that are numbers and hands
-them to the kernels of `measures` (parts: coverage, alarms, power, weights, clusters, rmse, errors,
+them to the kernels of `measures` (parts: coverage, alarms, power, weights, clusters, errors,
 probabilities, categories, chances; all, if none is named). It prints a Markdown table of each with its own
 error. Every design has its own seed. Of means with splits: levels_means.py.
 """
@@ -27,7 +27,6 @@ from fairbench_cli.measures.means import (
     row_shortage,
 )
 from fairbench_cli.measures.moments import POWERS, Moments, cluster_means, sum_powers, sum_powers_along
-from fairbench_cli.measures.prediction_errors import root_mean_square
 from fairbench_cli.measures.quantiles import row_quantiles, subtract_quantiles
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.measures.splits import (
@@ -368,20 +367,6 @@ def clustered(
     return sides, cluster_means(by_cluster), table_placements(table, 0, 1), rank_sums
 
 
-def root_rows(runs: int) -> Iterator[list[str]]:
-    """Yield coverage of the root of the mean squared error."""
-    for law in ("normal", "t, 3 df", "lognormal"):
-        many = LAWS[law](np.random.default_rng(4), (MANY,))
-        truth = math.sqrt(float((many**2).mean()))
-        for n in (30, 300, 3000):
-            design = Design(law, (n, 1))
-            holds = []
-            for residuals, _ in samples(design, runs, design.rng("errors")):
-                _, low, high = root_mean_square(sum_powers_along(residuals))
-                holds.append((low <= truth) & (truth <= high))
-            yield [f"{law}, {n:,}", share(np.concatenate(holds))]
-
-
 # -- means that an audit judges, with splits
 
 
@@ -560,11 +545,6 @@ PARTS: dict[str, tuple[str, list[str], Callable[[int], Iterator[list[str]]]]] = 
         "In clusters, intervals of 95 % hold the truth",
         ["means: Welch", "wider of both", "more often: logit"],
         cluster_rows,
-    ),
-    "rmse": (
-        "Intervals of 95 % of the root of the mean squared error hold the truth",
-        ["holds"],
-        root_rows,
     ),
     "errors": (
         "Mean absolute errors, 20 % of the reference's allowed",

@@ -1,27 +1,15 @@
 """How far predictions are from labels, by group, from sums of one pass: no row is looked at again.
 
-A residual is a prediction less its label. Its moments say how much a group is over- or underestimated and the
-root of the mean square; the moments of its absolute value the mean absolute error (both with limits:
-`means.mean_interval`, differences: `means.compare_means`); with those of the labels the share of their
-variance that is explained. Measures are vectorised over the shape of the moments.
+A residual is a prediction less its label. Its moments say how much a group is over- or underestimated; the
+moments of its absolute value the mean absolute error (both with limits: `means.mean_interval`, differences:
+`means.compare_means`); with those of the labels the share of their variance that is explained. Measures are
+vectorised over the shape of the moments.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import ArrayLike
 
-from fairbench_cli.measures.clusters import t_quantile
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.moments import Moments
-
-
-class ErrorLimits(NamedTuple):
-    """A measure of errors and its limits; arrays of one shape."""
-
-    value: Floats
-    low: Floats
-    high: Floats
 
 
 def mean_square(residuals: Moments) -> Floats:
@@ -32,32 +20,6 @@ def mean_square(residuals: Moments) -> Floats:
     3.0
     """
     return divide(residuals.central_sum(1, 2), residuals.weight) + residuals.mean**2
-
-
-def root_mean_square(residuals: Moments, confidence: ArrayLike = 0.95) -> ErrorLimits:
-    """Return the roots of the mean squared errors with limits: those of the mean of squares, on a log scale.
-
-    Where few errors are most of the sum the limits are too near: of errors like Student's with 3 degrees of
-    freedom, whose squares have no variance, they hold the truth three times of four.
-
-    Examples
-    --------
-    >>> from fairbench_cli.measures.moments import sum_powers_along
-    >>> limits = root_mean_square(sum_powers_along([1.0, -1, 3, 1, -2, 0, 2, 2, -1, 0]))
-    >>> [round(float(limit), 3) for limit in limits]
-    [1.581, 1.059, 2.36]
-    """
-    square = mean_square(residuals)
-    mean = residuals.mean
-    second = divide(residuals.central_sum(1, 2), residuals.weight)
-    third = divide(residuals.central_sum(1, 3), residuals.weight)
-    fourth = residuals.fourth + 4 * mean * third + 6 * mean**2 * second + mean**4
-    degrees = residuals.effective_rows - 1
-    variance = divide(np.maximum(fourth - square**2, 0.0), degrees)
-    # d log √m = dm / 2m
-    reach = t_quantile(degrees, confidence) * divide(np.sqrt(variance), 2 * square)
-    root = np.sqrt(square)
-    return ErrorLimits(root, root * np.exp(-reach), root * np.exp(reach))
 
 
 def explained_share(residuals: Moments, labels: Moments) -> Floats:

@@ -267,7 +267,9 @@ def test_a_cluster_that_comes_again_adds_to_itself():
 
 @pytest.mark.gate
 def test_before_twenty_clusters_there_is_no_evidence():
-    looks = looked_at(crowded(0.4, schools=6, rows=40), cluster="school").report.streams.looks
+    audit = looked_at(crowded(0.4, schools=6, rows=40), cluster="school")
+    assert "| beyond |" in audit.to("markdown")
+    looks = audit.report.streams.looks
     of_rate = [row for row in looks if row.metric == "selection-rate"]
     assert [row.evidence for row in of_rate[:3]] == [1.0, 1.0, 1.0]
     assert of_rate[-1].evidence > 20

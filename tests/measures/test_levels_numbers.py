@@ -41,7 +41,6 @@ WITH_SPLITS = ("errors", "probabilities", "categories", "chances")
         "power",
         "weights",
         "clusters",
-        "rmse",
         *(pytest.param(part, marks=pytest.mark.gate) for part in WITH_SPLITS),
     ],
 )

@@ -78,7 +78,7 @@ from fairbench_cli.measures.means import (
 )
 from fairbench_cli.measures.moments import Moments
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES, SHARE_ABOVE
-from fairbench_cli.measures.prediction_errors import explained_share, root_mean_square
+from fairbench_cli.measures.prediction_errors import explained_share, mean_square
 from fairbench_cli.measures.regression import EstimateWithLimits
 from fairbench_cli.measures.significance import normal_quantiles
 from fairbench_cli.measures.value_ranks import RankComparison
@@ -732,9 +732,9 @@ def error_values(numbers: NumbersOfGroups, confidence: float) -> dict[str, Inter
     values: dict[str, Intervals] = {}
     if not numbers.is_probability:
         residuals = numbers.moments[RESIDUAL]
-        root = root_mean_square(residuals, confidence)
-        explained = explained_share(residuals, numbers.moments[TRUTH])
-        values = {"rmse": intervals(*root), "r2": without_limits(explained)}
+        # No limits of the root: they would rest on a few large errors, and hold the truth too seldom.
+        values["rmse"] = without_limits(np.sqrt(mean_square(residuals)))
+        values["r2"] = without_limits(explained_share(residuals, numbers.moments[TRUTH]))
     slopes = []
     intercepts = []
     for g in range(numbers.n_groups):

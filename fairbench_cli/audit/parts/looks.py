@@ -208,6 +208,8 @@ def looks_table(report: Report, view: View) -> TextTable:
         return formatting.fine_cell(look.ratio, 2)
 
     def evidence_cell(value: float, look: StreamLook, *, decides: bool) -> TableCell:
+        if math.isnan(value):  # of clusters none says what is beyond single slices
+            return TableCell(formatting.DASH)
         alarm = f"of {format_evidence(look.alarm_at)}" if decides else ""
         return TableCell(format_evidence(value), alarm, value)
 
