@@ -11,7 +11,6 @@ the mean. What all groups have in common in a slice, such as a season, cancels o
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -26,8 +25,16 @@ from fairbench_cli.audit.compare.numbers import (
     margin_of,
 )
 from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
-from fairbench_cli.audit.compare.report import Interval, Pair
-from fairbench_cli.audit.compare.slice_order import merge_slices, parse_times
+from fairbench_cli.audit.compare.report import Interval
+from fairbench_cli.audit.compare.slice_order import (
+    LEAST,
+    FittedTrend,
+    NoTrend,
+    TrendWord,
+    add_trend_words,
+    merge_slices,
+    parse_times,
+)
 from fairbench_cli.audit.compare.streams import are_stream
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.numbers import NumberCells, SliceNumbers
@@ -37,18 +44,14 @@ from fairbench_cli.measures.clusters import ClusterSums
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.means import FEWEST_UNSPLIT_ROWS, combine_means
 from fairbench_cli.measures.moments import Moments, cluster_means
-from fairbench_cli.measures.significance import holm
 
-Word = Literal["rises", "falls", "steady", "undecided"]
-NoWord = Literal["few", "clusters", "chance", ""]
 MEASURES = ("mean", "mean-residual", "mae")
-LEAST = 3  # slices of a trend; of two the change from one to the other says all
 LEAST_OF_SIDE = 2  # rows of a group in a slice, which has a variance then
 MOST_CLUSTER_CELLS = 5_000_000  # clusters × groups × slices of a trend
 
 
 @dataclass(frozen=True)
-class NumberTrend(Pair):
+class NumberTrend(FittedTrend):
     """What becomes of one difference over the slices.
 
     Parameters
@@ -75,8 +78,8 @@ class NumberTrend(Pair):
     p: float
     p_holm: float
     margin: float
-    word: Word
-    reason: NoWord
+    word: TrendWord
+    reason: NoTrend
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +160,7 @@ def judge_whole(
     return NumberSlices(
         together,
         names,
-        tuple(_add_words(trends, config)),
+        tuple(add_trend_words(trends, config.alpha, lambda row: (0.0, -row.margin, row.margin))),
         whole_config.confidence,
         estimates[0].is_stream,
         names[-1],
@@ -260,7 +263,7 @@ def _fit_trend(
 ) -> NumberTrend:
     """Return the line through a group's differences, with its test; the names are filled in later."""
     has_both = np.asarray((sides.rows >= LEAST_OF_SIDE).all(0), dtype=bool)
-    reason: NoWord = ""
+    reason: NoTrend = ""
     trend = NumberTrend(
         "", "", "", "", "", name, np.nan, np.nan, Interval(np.nan, np.nan, np.nan), np.nan, np.nan, np.nan,
         "undecided", "few",
@@ -322,24 +325,3 @@ def _cluster_ways(
         by_side = _reshape(counted, (2 * n_slices, n_persons))
         ways.append(cluster_means(by_side[np.flatnonzero(np.tile(has_both, 2))]))
     return ways
-
-
-def _add_words(trends: Sequence[NumberTrend], config: AuditConfig) -> Iterator[NumberTrend]:
-    """Yield the trends, adjusted for each other, and what they are."""
-    if not trends:
-        return
-    p = np.array([row.p for row in trends])
-    adjusted = holm(np.where(np.isnan(p), 1.0, p))
-    for row, p_holm in zip(trends, adjusted.tolist(), strict=True):
-        if np.isnan(row.p):
-            yield row
-            continue
-        word: Word = "undecided"
-        reason: NoWord = "chance"
-        if p_holm < config.alpha:
-            word = "rises" if row.change.value > 0 else "falls"
-            reason = ""
-        elif -row.margin <= row.change.low and row.change.high <= row.margin:
-            word = "steady"
-            reason = ""
-        yield replace(row, p_holm=p_holm, word=word, reason=reason)

@@ -1,15 +1,22 @@
-"""The order of slices, and slices as one."""
+"""The order of slices, slices as one, and the words of trends over them."""
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Literal, TypeVar
 
 import numpy as np
 
+from fairbench_cli.audit.compare.report import Interval, Pair
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan.slices import Slice, merge_entries
+from fairbench_cli.measures.significance import holm
+
+TrendWord = Literal["rises", "falls", "steady", "undecided"]
+NoTrend = Literal["few", "clusters", "chance", ""]
+LEAST = 3  # slices of a trend; of two the change from one to the other says all
 
 PERIODS = (  # year and part of it, and how many parts a year has
     (re.compile(r"(\d{4})[ _-]?[QqKk]([1-4])"), 4),
@@ -97,3 +104,40 @@ def cumulate_slices(slices: Sequence[Slice], decision: str) -> list[Slice]:
     for group_counts in slices[1:]:
         merged.append(merge_slices([merged[-1], group_counts], decision))
     return merged
+
+
+class FittedTrend(Pair):
+    """What trends of rates and of numbers have in common; p is NaN where it is not tested."""
+
+    change: Interval
+    p: float
+    p_holm: float
+    word: TrendWord
+    reason: NoTrend
+
+
+Trend = TypeVar("Trend", bound=FittedTrend)
+
+
+def add_trend_words(
+    trends: Sequence[Trend], alpha: float, allow: Callable[[Trend], tuple[float, float, float]]
+) -> Iterator[Trend]:
+    """Yield trends adjusted for each other (Holm), and what they are; those without test as they are.
+
+    They rise or fall where "no change" is rejected; they are steady where the whole interval is one that
+    `allow` does: it returns no change, the lowest and the highest.
+    """
+    p = np.array([row.p for row in trends])
+    adjusted = holm(np.where(np.isnan(p), 1.0, p)) if trends else p
+    for row, p_holm in zip(trends, adjusted.tolist(), strict=True):
+        if np.isnan(row.p):
+            yield row
+            continue
+        none, lowest, highest = allow(row)
+        word: TrendWord = "undecided"
+        if p_holm < alpha:
+            word = "rises" if row.change.value > none else "falls"
+        elif lowest <= row.change.low and row.change.high <= highest:
+            word = "steady"
+        reason = "chance" if word == "undecided" else ""
+        yield replace(row, p_holm=p_holm, word=word, reason=reason)  # type: ignore[call-arg]

@@ -1,9 +1,10 @@
 """What slices that have an order show, looked at after each of them, in words and as a table."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from fairbench_cli.audit.compare.report import Disparity, NumberLook, Report, StreamLook
+from fairbench_cli.audit.compare.slice_order import FittedTrend, NoTrend, TrendWord
 from fairbench_cli.audit.config import PERIODS
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.allowed import has_margin, name_gaps
@@ -14,6 +15,13 @@ from fairbench_cli.measures.month_effects import FEWEST_ALIKE
 from fairbench_cli.measures.rates import RATES
 
 LARGEST = 1e6  # evidence beyond is written as this
+MOVES: tuple[TrendWord, ...] = ("rises", "falls")
+NO_TREND: dict[NoTrend, str] = {
+    "few": "too few rows",
+    "clusters": "too few clusters, or too many to test",
+    "chance": "could be chance",
+    "": "",
+}
 
 
 def last_looks(report: Report) -> dict[tuple[str, str, str], StreamLook]:
@@ -47,6 +55,54 @@ def describe_level(report: Report) -> str:
 def describe_trend_level(report: Report) -> str:
     """Return how a trend over slices in an order stands to these false alarms."""
     return f"Trend, of this look alone and not covered by the {100 * report.config.alpha:.3g} %"
+
+
+def name_slices(names: Sequence[str], report: Report) -> str:
+    """Return the name of slices together: "all 8 slices by quarter"."""
+    if len(names) == 2:
+        return f"both slices by {report.config.slice_name}"
+    return f"all {len(names)} slices by {report.config.slice_name}"
+
+
+def summarise_words(trends: Sequence[FittedTrend], moving: Sequence[str]) -> str:
+    """Return what trends are: the clauses on those that move, and how many of the others are steady, open."""
+    clauses = list(moving) or ["none is shown"]
+    for word, adjective in (("steady", "steady"), ("undecided", "open")):
+        n = sum(row.word == word for row in trends)
+        if n:
+            clauses.append(f"{n:,} of {len(trends):,} {'is' if n == 1 else 'are'} {adjective}")
+    return "; ".join(clauses)
+
+
+def describe_fitted(row: FittedTrend, span: str, line: str, most: str) -> str:
+    """Return a trend in a sentence.
+
+    Parameters
+    ----------
+    row : FittedTrend
+    span, line : str
+        What is compared from when to when; and from where to where it goes.
+    most : str
+        By how much it changes at most where it is steady; empty where it cannot be.
+    """
+    if math.isnan(row.p):
+        return f"{span} has {NO_TREND[row.reason]} for a trend."
+    if row.word in MOVES:
+        return f"{span} {row.word}: it {line}, more than chance would do."
+    if row.word == "steady":
+        return f"{span} is steady: it {line}, by less than {most} at most."
+    chance = f"{span} {line}, which could be chance (p {formatting.p_value(row.p)})"
+    return f"{chance}; whether it is steady is open." if most else f"{chance}."
+
+
+def trend_notes(gap: str, limit: str, change: str, n_trends: int) -> tuple[str, str]:
+    """Return how a table of trends of a gap is to be read."""
+    return (
+        f"rises, falls: the {gap} is not the same in all slices, by more than chance. steady: it changes by "
+        f"no more than {limit}, for every value that fits the data.",
+        f"change: {change}. p (Holm): alone, and adjusted for {format_count(n_trends, 'trend')}, by which it "
+        "is decided.",
+    )
 
 
 def describe_look(look: StreamLook, row: Disparity, report: Report, *, in_full: bool = False) -> str:

@@ -1,14 +1,11 @@
 """Numbers by slices of the rows: all together, whether differences rise or fall, and each slice."""
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 
 from fairbench_cli.audit.compare.number_trends import (
-    NoWord,
     NumberSlices,
     NumberTrend,
     WholeEstimates,
-    Word,
     estimate_whole,
     judge_whole,
 )
@@ -17,7 +14,17 @@ from fairbench_cli.audit.compare.report import Interval, NumberComparison, Numbe
 from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.config import JUDGED, fields_used_by
 from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.looks import describe_evidence, describe_level, describe_trend_level
+from fairbench_cli.audit.parts.looks import (
+    MOVES,
+    NO_TREND,
+    describe_evidence,
+    describe_fitted,
+    describe_level,
+    describe_trend_level,
+    name_slices,
+    summarise_words,
+    trend_notes,
+)
 from fairbench_cli.audit.parts.number_strata import SHORT as SHORT_STRATA
 from fairbench_cli.audit.parts.number_strata import strata_section, summarise_strata
 from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
@@ -37,23 +44,12 @@ from fairbench_cli.audit.parts.part import SHORT, Part, View
 from fairbench_cli.audit.scan.numbers import read_numbers
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.base.safe_text import format_count, join_names
+from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.document.model import SYMBOLS, UNTESTED, VERDICTS, Section, TableCell, TextTable, Verdict
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 
 KEY = "number_slices"
 MOST_NAMED = 3
-REASONS: dict[NoWord, str] = {
-    "few": "too few rows",
-    "clusters": "too few clusters, or too many to test",
-    "chance": "could be chance",
-    "": "",
-}
-VERBS: dict[Word, tuple[str, str]] = {
-    "steady": ("is steady", "are steady"),
-    "undecided": ("is open", "are open"),
-}
-MOVES = ("rises", "falls")
 
 
 def read_whole(scan: Scan) -> tuple[WholeEstimates, ...]:
@@ -82,13 +78,6 @@ def verdicts_of_whole(slices: NumberSlices) -> Iterator[tuple[Place, str, Verdic
                 )
 
 
-def slices_name(slices: NumberSlices, report: Report) -> str:
-    """Return the name of the slices together: "all 8 slices by quarter"."""
-    if len(slices.names) == 2:
-        return f"both slices by {report.config.slice_name}"
-    return f"all {len(slices.names)} slices by {report.config.slice_name}"
-
-
 def summarise_slices(slices: NumberSlices, report: Report) -> str:
     """Return which trends are shown, and how the verdict stands to the number of looks."""
     if report.of_strata:
@@ -97,22 +86,12 @@ def summarise_slices(slices: NumberSlices, report: Report) -> str:
     if not slices.trends:
         return f"{looks} No trend is tested: {_describe_no_trend(slices, report)}."
     digits = {attribute_numbers.attribute: attribute_numbers.digits for attribute_numbers in slices.together}
-    moving = [row for row in slices.trends if row.word in MOVES]
-    clauses = []
-    if moving:
-        names = [_describe_move(row, digits[row.attribute]) for row in moving]
-        clauses.append(join_names(names, MOST_NAMED))
-    else:
-        clauses.append("none is shown")
-    for word, (singular, plural) in VERBS.items():
-        rows = [row for row in slices.trends if row.word == word]
-        if rows:
-            verb = singular if len(rows) == 1 else plural
-            clauses.append(f"{len(rows):,} of {len(slices.trends):,} {verb}")
+    moves = [_describe_move(row, digits[row.attribute]) for row in slices.trends if row.word in MOVES]
+    moving = [join_names(moves, MOST_NAMED)] if moves else []
     opening = "Trend over the slices"
     if slices.is_stream:
         opening = describe_trend_level(report)
-    return f"{looks} {opening}: {'; '.join(clauses)}."
+    return f"{looks} {opening}: {summarise_words(slices.trends, moving)}."
 
 
 def _describe_move(row: NumberTrend, digits: int) -> str:
@@ -173,20 +152,13 @@ def describe_trend(row: NumberTrend, slices: NumberSlices, digits: int) -> str:
     span = (
         f"From {slices.names[0]} to {slices.names[-1]} the difference in {label} of {group} from {reference}"
     )
-    if math.isnan(row.p):
-        return f"{span} has {REASONS[row.reason]} for a trend."
     first_text = format_measure(row.metric, row.difference_first, digits)
     last_text = format_measure(row.metric, row.difference_last, digits)
     low = format_measure(row.metric, row.change.low, digits)
     high = format_measure(row.metric, row.change.high, digits)
     change = format_measure(row.metric, row.change.value, digits)
-    line = f"from {first_text} to {last_text} on the fitted line (by {change}, {low} to {high})"
-    if row.word in MOVES:
-        return f"{span} {row.word}: it goes {line}, more than chance would do."
-    if row.word == "steady":
-        return f"{span} is steady: it goes {line}, by less than the margin at most."
-    chance = f"which could be chance (p {formatting.p_value(row.p)})"
-    return f"{span} goes {line}, {chance}; whether it is steady is open."
+    line = f"goes from {first_text} to {last_text} on the fitted line (by {change}, {low} to {high})"
+    return describe_fitted(row, span, line, "the margin")
 
 
 def slice_sections(slices: NumberSlices, report: Report, view: View) -> Sequence[Section]:
@@ -212,7 +184,7 @@ def slice_sections(slices: NumberSlices, report: Report, view: View) -> Sequence
                 (*attribute_numbers.remarks, *_describe_columns(attribute_numbers)),
             )
         )
-    title = f"{slices_name(slices, report).capitalize()} together"
+    title = f"{name_slices(slices.names, report).capitalize()} together"
     if report.of_strata:
         title += f", which is not judged: each {name} is"
         return [strata_section(report, view), Section(title, sections=tuple(together))]
@@ -246,13 +218,9 @@ def _trend_sections(slices: NumberSlices, report: Report, view: View) -> Iterato
         yield Section(title, (f"No trend is tested: {_describe_no_trend(slices, report)}.",))
         return
     level = f"{100 * report.config.confidence:g} %"
-    notes = (
-        "rises, falls: the difference is not the same in all slices, by more than chance. steady: it changes "
-        "by no more than the margin, for every value that fits the data.",
-        f"change: the difference in {slices.names[-1]} less that in {slices.names[0]} on the fitted line, "
-        f"with its {level} interval; slices count by their rows. p (Holm): alone, and adjusted for "
-        f"{format_count(len(slices.trends), 'trend')}, by which it is decided.",
-    )
+    change = f"the difference in {slices.names[-1]} less that in {slices.names[0]} on the fitted line, with "
+    change += f"its {level} interval; slices count by their rows"
+    notes = trend_notes("difference", "the margin", change, len(slices.trends))
     tables = []
     sentences = []
     digits = {attribute_numbers.attribute: attribute_numbers.digits for attribute_numbers in slices.together}
@@ -277,7 +245,7 @@ def _trend_table(
 
     def word(row: NumberTrend) -> TableCell:
         text = VERDICTS["undecided"] if row.word == "undecided" else row.word
-        return TableCell(text, REASONS[row.reason], verdict="undecided" if row.reason else None)
+        return TableCell(text, NO_TREND[row.reason], verdict="undecided" if row.reason else None)
 
     columns: dict[str, Callable[[NumberTrend], TableCell]] = {
         "group": lambda row: TableCell(row.group),
@@ -354,7 +322,7 @@ def short_slices(slices: NumberSlices, report: Report) -> Sequence[Section]:
         head: lambda row: TableCell(row[2]),
     }
     key = ", ".join(f"{symbols[verdict]} {text}" for verdict, text in VERDICTS.items())
-    title = f"{slices_name(slices, report).capitalize()} together, and each: {key}"
+    title = f"{name_slices(slices.names, report).capitalize()} together, and each: {key}"
     return (Section(title, tables=(SHORT.table("", columns, rows),)),)
 
 

@@ -10,7 +10,6 @@ it is a trend of the ratio, too, and never steady.
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -27,7 +26,15 @@ from fairbench_cli.audit.compare.report import (
     StreamLook,
     intervals,
 )
-from fairbench_cli.audit.compare.slice_order import merge_slices, parse_times
+from fairbench_cli.audit.compare.slice_order import (
+    LEAST,
+    FittedTrend,
+    NoTrend,
+    TrendWord,
+    add_trend_words,
+    merge_slices,
+    parse_times,
+)
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_attributes
 from fairbench_cli.audit.parts import formatting, rates
 from fairbench_cli.audit.parts.allowed import (
@@ -41,13 +48,19 @@ from fairbench_cli.audit.parts.allowed import (
 )
 from fairbench_cli.audit.parts.findings import differs
 from fairbench_cli.audit.parts.looks import (
+    MOVES,
+    NO_TREND,
+    describe_fitted,
     describe_look,
     describe_trend_level,
     last_looks,
     look_rows,
     looks_notes,
     looks_table,
+    name_slices,
     summarise_looks,
+    summarise_words,
+    trend_notes,
 )
 from fairbench_cli.audit.parts.part import SHORT, AllRows, Part, View
 from fairbench_cli.audit.parts.slice_grid import slice_grid
@@ -59,13 +72,8 @@ from fairbench_cli.document.charts import Axis, ChartLine
 from fairbench_cli.document.model import SYMBOLS, UNTESTED, VERDICTS, Chart, Section, TableCell, TextTable
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.rates import RATES
-from fairbench_cli.measures.significance import holm
 from fairbench_cli.measures.trend import ratio_trend
 
-Word = Literal["rises", "falls", "steady", "undecided"]
-NoWord = Literal["few", "chance", ""]
-REASONS: dict[NoWord, str] = {"few": "too few rows", "chance": "could be chance", "": ""}
-LEAST = 3  # slices of a trend; of two the change from one to the other says all
 FEW_OVER = 5  # rows over the bar, of a group or its reference: with fewer no trend is tested
 MOST_LINES = 5  # groups in a chart
 # of a chart; what names at the ends of lines have, and their letters
@@ -75,7 +83,7 @@ LONGEST_NAME = 17
 
 
 @dataclass(frozen=True)
-class Trend(Pair):
+class Trend(FittedTrend):
     """What becomes of one ratio over the slices.
 
     Parameters
@@ -101,8 +109,8 @@ class Trend(Pair):
     p: float
     p_holm: float
     tau: float
-    word: Word
-    reason: NoWord
+    word: TrendWord
+    reason: NoTrend
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +134,8 @@ def find_trends(_: tuple[()], base: Report) -> SliceTrends:
     when = None
     if len(names) >= LEAST:
         when = parse_times(names)
-    trends = tuple(_compute_trends(all_rows, base, when)) if when else ()
+    fitted = tuple(_compute_trends(all_rows, base, when)) if when else ()
+    trends = tuple(add_trend_words(fitted, base.config.alpha, lambda row: (1.0, row.tau, 1 / row.tau)))
     looks = tuple(last_looks(base).values())
     return SliceTrends(all_rows, names, trends, when is not None, looks)
 
@@ -157,7 +166,7 @@ def _audit_all_rows(base: Report) -> Report:
 
 
 def _compute_trends(all_rows: Report, base: Report, when: Sequence[float]) -> Iterator[Trend]:
-    """Yield the trends of the comparisons that decide, adjusted for each other."""
+    """Yield the trends of the comparisons that decide, none of them adjusted."""
     config = base.config
     rows = [row for row in all_rows.disparities if row.metric in base.deciding and not row.is_reference]
     counted = _count_rates(
@@ -168,27 +177,18 @@ def _compute_trends(all_rows: Report, base: Report, when: Sequence[float]) -> It
     changes = intervals(fit.change, fit.low, fit.high)
     has_few = counted.sum(-1)[[0, 2]].min(0) < FEW_OVER
     p = np.where(has_few, np.nan, fit.p)
-    adjusted = holm(np.where(np.isnan(p), 1.0, p))
     for i, row in enumerate(rows):
-        tested = not math.isnan(p[i])
-        change = changes[i]
-        steady = tested and row.tau <= change.low and change.high <= 1 / row.tau
-        word: Word = "steady" if steady else "undecided"
-        if tested and adjusted[i] < config.alpha:
-            word = "falls"
-            if change.value > 1:
-                word = "rises"
         yield Trend(
             *(*row.place, row.group, row.reference),
             metric=row.metric,
             ratio_first=float(fit.first_ratio[i]),
             ratio_last=float(fit.last_ratio[i]),
-            change=change,
+            change=changes[i],
             p=float(p[i]),
-            p_holm=float(adjusted[i]) if tested else math.nan,
+            p_holm=math.nan,
             tau=row.tau,
-            word=word,
-            reason="" if word != "undecided" else "chance" if tested else "few",
+            word="undecided",
+            reason="few",
         )
 
 
@@ -218,14 +218,6 @@ def _count_rates(group_counts: Sequence[Slice], rows: Sequence[Disparity]) -> Fl
     return np.nan_to_num(found)
 
 
-def slices_name(trends: SliceTrends, report: Report) -> str:
-    """Return the name of the slices together: "all 8 slices by quarter"."""
-    n_slices = len(trends.slices)
-    if n_slices == 2:
-        return f"both slices by {report.config.slice_name}"
-    return f"all {n_slices} slices by {report.config.slice_name}"
-
-
 def summarise_trends(trends: SliceTrends, report: Report) -> str:
     """Return which trends are shown, and the verdict on the last slice, or what all looks show."""
     if report.of_strata:
@@ -246,30 +238,17 @@ def summarise_trends(trends: SliceTrends, report: Report) -> str:
         end = f" {summarise_looks(report)}"
     if not trends.ordered:
         return f"{_describe_no_trend(trends)}{end}"
-    clauses = []
-    if not any(row.word in MOVES for row in trends.trends):
-        clauses.append("none is shown")
-    for word, (singular, plural) in VERBS.items():
+    moving = []
+    for word in MOVES:
         rows = [row for row in trends.trends if row.word == word]
         if rows:
-            if word in MOVES:
-                subject = _name_ratios(rows)
-            else:
-                subject = f"{len(rows):,} of {len(trends.trends):,}"
-            clauses.append(f"{subject} {singular if len(rows) == 1 else plural}")
-    sentence = f"{about}: {'; '.join(clauses)}."
+            moving.append(f"{_name_ratios(rows)} {word if len(rows) == 1 else word.removesuffix('s')}")
+    sentence = f"{about}: {summarise_words(trends.trends, moving)}."
     if report.streams is not None:
         return f"{end.strip()} {sentence}"
     return f"{sentence}{end}"
 
 
-MOVES = ("rises", "falls")
-VERBS: dict[Word, tuple[str, str]] = {
-    "rises": ("rises", "rise"),
-    "falls": ("falls", "fall"),
-    "steady": ("is steady", "are steady"),
-    "undecided": ("is open", "are open"),
-}
 MOST_NAMED = 3
 MOST_SHORT_NAMES = 6  # slices without an order, in a cell
 
@@ -310,19 +289,10 @@ def describe_trend(trends: SliceTrends, row: Pair, metric: str) -> str:
         formatting.ratio(value, trend.tau, 2) for value in (trend.ratio_first, trend.ratio_last)
     )
     span = f"From {trends.slices[0]} to {trends.slices[-1]} the ratio"
-    if trend.reason == "few":
-        return f"{span} has too few rows for a trend."
     change, low, high = (formatting.number(value, 2) for value in vars(trend.change).values())
     line = f"goes from {first_ratio} to {last_ratio} on the fitted line ({change} times, {low} to {high})"
-    if trend.word in ("rises", "falls"):
-        return f"{span} {trend.word}: it {line}, more than chance would do."
-    if trend.word == "steady":
-        most = f"{100 * (1 / trend.tau - 1):.3g} %"
-        return f"{span} is steady: it {line}, by less than {most} at most."
-    chance = f"which could be chance (p {formatting.p_value(trend.p)})"
-    if math.isnan(trend.tau):
-        return f"{span} {line}, {chance}."
-    return f"{span} {line}, {chance}; whether it is steady is open."
+    most = "" if math.isnan(trend.tau) else f"{100 * (1 / trend.tau - 1):.3g} %"
+    return describe_fitted(trend, span, line, most)
 
 
 def plot_slices(
@@ -456,7 +426,7 @@ def trend_sections(trends: SliceTrends, report: Report, view: View) -> Sequence[
             "Signs, verdicts and p (Holm) are of all slices until then; rates, ratios, intervals and p of "
             "each alone."
         )
-    together = f"{slices_name(trends, report).capitalize()} together"
+    together = f"{name_slices(trends.slices, report).capitalize()} together"
     over_time = (*looks, _trend_section(trends, report, view))
     if report.of_strata:
         together += f", which is not judged: each {sliced} is"
@@ -516,16 +486,11 @@ def _trend_section(trends: SliceTrends, report: Report, view: View) -> Section:
     sentences = []
     notes = []
     if trends.ordered:
-        count_text = format_count(len(trends.trends), "trend")
         level = f"{100 * report.config.confidence:g} %"
         first_slice = trends.slices[0]
         last_slice = trends.slices[-1]
-        notes = [
-            "rises, falls: the ratio is not the same in all slices, by more than chance. steady: it changes "
-            "by no more than is allowed, for every value that fits the data.",
-            f"change: the ratio in {last_slice} over that in {first_slice} on the fitted line, with its "
-            f"{level} interval. p (Holm): alone, and adjusted for {count_text}, by which it is decided.",
-        ]
+        change = f"the ratio in {last_slice} over that in {first_slice} on the fitted line, with its {level} "
+        notes = [*trend_notes("ratio", "is allowed", f"{change}interval", len(trends.trends))]
     else:
         sentences = [_describe_no_trend(trends)]
     by_attribute = group_by(trends.trends, lambda row: row.attribute)
@@ -556,7 +521,7 @@ def _trend_table(rows: Sequence[Trend], trends: SliceTrends, view: View) -> Text
         return row.group in minor, order[row.word], 2.0 if math.isnan(row.p) else row.p
 
     def word(row: Trend) -> TableCell:
-        why = REASONS[row.reason]
+        why = NO_TREND[row.reason]
         if row.word == "undecided":
             trend_text = VERDICTS["undecided"]
         else:
@@ -609,7 +574,7 @@ def to_all_rows(trends: SliceTrends, report: Report) -> AllRows | None:
         return None
     return AllRows(
         trends.report,
-        slices_name(trends, report),
+        name_slices(trends.slices, report),
         lambda row, metric: _describe_over_slices(trends, report, row, metric),
         lambda row, metric: plot_slices(trends, report, row, metric),
     )
