@@ -68,7 +68,7 @@ def test_where_most_rows_are_zero_ten_others_are_asked_for(n_others, reason):
     men = np.concatenate([np.zeros(550), np.linspace(1, 1000, 50)])
     result = audited(rows_of(f=women, m=men), outcome="number", margin="1%")
     assert mean_row(result).reason == reason
-    said = "9 of 60 rows of f have a value other than 0: from 10 on a mean is compared."
+    said = "A value other than 0 is in 9 of 60 rows of f: from 10 on a mean is compared."
     assert (said in str(result.to_markdown())) == (n_others == 9)
 
 

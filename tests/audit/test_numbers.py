@@ -368,7 +368,7 @@ def test_what_is_no_number_is_refused_by_its_row(
         audit(rows, score="pay", attribute=["sex"], **change)
 
 
-@pytest.mark.parametrize(("values", "reason"), [((3, 3), "constant"), ((3, 4), "constant"), ((), "few")])
+@pytest.mark.parametrize(("values", "reason"), [((3, 3), "constant"), ((3, 4), "one value"), ((), "few")])
 def test_what_cannot_be_tested_is_not_decided(values: tuple[int, ...], reason: str) -> None:
     rows = people(np.random.default_rng(15))
     if values:

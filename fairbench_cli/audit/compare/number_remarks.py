@@ -145,23 +145,24 @@ def find_shortage(
     for g in compared.tolist():
         sides = {numbers.part.counts.groups[g]: moments[g], name_reference(numbers): reference_moments[g]}
         one_valued = [group for group, side in sides.items() if side.variance == 0]
+        is_alike = len({float(side.mean) for side in sides.values()}) == 1
         if shortage[g] == FEW_ROWS:
             reasons[g] = "few"
-        elif len(one_valued) == 1:
-            (group,) = one_valued
+        elif one_valued and not is_alike:
             reasons[g] = "one value"
+            group = one_valued[0]
             text = f"All {int(sides[group].rows):,} rows of {group} have the value {sides[group].mean:,.10g}"
             remarks[f"{text}: their mean cannot be compared."] = None
         elif g in means.few_others:
             reasons[g] = "few values"
             value, is_group, n_others, n_rows = means.few_others[g]
             group = list(sides)[not is_group]
-            text = f"{n_others:,} of {n_rows:,} rows of {group} have a value other than {value:,.10g}"
+            text = f"A value other than {value:,.10g} is in {n_others:,} of {n_rows:,} rows of {group}"
             remarks[f"{text}: from {FEWEST_OTHERS} on a mean is compared."] = None
         elif numbers.cells.is_weighted and name == OUTCOME and (text := describe_weights(numbers, g)):
             reasons[g] = "few"
             remarks[text] = None
-    few_skewed = frozenset(np.flatnonzero(shortage == FEW_SKEWED_ROWS).tolist())
+    few_skewed = frozenset(g for g in np.flatnonzero(shortage == FEW_SKEWED_ROWS).tolist() if not reasons[g])
     return tuple(reasons), tuple(remarks), few_skewed
 
 

@@ -29,7 +29,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.findings import format_verdict
 from fairbench_cli.audit.parts.part import BY_ESTIMATE, SHORT, Part, Row, View
-from fairbench_cli.audit.parts.rates import LOOKS
+from fairbench_cli.audit.parts.rates import LOOKS, bracketed_place
 from fairbench_cli.audit.scan.numbers import read_numbers
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.base.grouping import group_by
@@ -43,6 +43,7 @@ KEY = "numbers"
 SEVERITY: dict[Verdict, int] = {"fail": 0, "undecided": 1, "pass": 2}
 SHARE_DECIMALS = 3  # of shares, and of what has no unit
 POINTS = " points"
+LEAST_DEVIATIONS = 0.005  # of a margin: fewer would be written as none
 BETTER = {
     "higher": "; more is better",
     "lower": "; less is better",
@@ -167,7 +168,7 @@ def describe_margin(numbers: NumberSlice) -> str:
     clauses = []
     if not math.isnan(margin.percent):
         clauses.append(f"{margin.percent:.3g} % of the mean of {reference}")
-    if math.isfinite(margin.deviations):
+    if math.isfinite(margin.deviations) and not margin.deviations < LEAST_DEVIATIONS:
         deviations = f"{format_amount(margin.deviations, 2)} standard deviations"
         clauses.append(deviations if clauses else f"{deviations} of {reference}")
     text = format_size("mean", margin.units, numbers)
@@ -197,9 +198,10 @@ def describe_choice(numbers: NumberSlice) -> Iterator[str]:
     compared_groups = sorted((group.rows, group.group) for group in numbers.groups if not group.is_reference)
     if numbers.chosen_by == "size" or not compared_groups:
         return
-    clause = f"{reference} is hardly larger than {formatting.format_group(compared_groups[-1][1])}"
+    other = formatting.format_group(compared_groups[-1][1])
+    clause = f"{other} is about as large as {reference}, the reference"
     if numbers.chosen_by == "better":
-        clause = f"Of two groups alike in size {reference} is better off, and the reference"
+        clause = f"{reference} is the reference, better off and about as many"
     choice = shlex.quote(f"{numbers.attribute}={compared_groups[-1][1]}")
     yield f"{clause}: --ref {choice} compares the other way."
 
@@ -265,7 +267,7 @@ def plot_numbers(numbers: NumberSlice, report: Report) -> Chart:
     distributions = Distributions(
         tuple(groups), shapes.edges, numbers.column, shapes.n_below, shapes.n_above, margin, level_names
     )
-    title = f"{numbers.attribute}: {numbers.column} by group"
+    title = f"{numbers.attribute}{bracketed_place(numbers, report)}: {numbers.column} by group"
     return Chart(title, plot_distributions(title, distributions))
 
 
@@ -407,7 +409,7 @@ def _since_cell(row: NumberComparison, digits: int) -> TableCell:
     if row.look is None:
         return TableCell("")
     gap = format_measure(row.metric, row.look.difference_since, digits)
-    return TableCell(gap, f"since {row.look.since}", row.look.difference_since)
+    return TableCell(gap, row.look.since, row.look.difference_since)
 
 
 def verdict_cell(row: NumberComparison) -> TableCell:

@@ -101,7 +101,7 @@ def _describe_slice(numbers: NumberSlice, rows: Sequence[NumberComparison], repo
 def describe_number(row: NumberComparison, numbers: NumberSlice) -> str:
     """Return a comparison in words, with its verdict; of a stream that fails since when it differs."""
     since = ""
-    began_late = row.look is not None and row.look.difference_since != row.difference.value
+    began_late = row.look is not None and not math.isclose(row.look.difference_since, row.difference.value)
     if row.look is not None and row.verdict == "fail" and began_late:
         since = row.look.since
         row = _since_then(row, row.look)
@@ -288,11 +288,18 @@ def _describe_details(slices: Sequence[NumberSlice], report: Report) -> str:
         sentences.append(describe_allowed(numbers, report))
     sentences.append(describe_kind(numbers, report))
     sentences += describe_choice(numbers)
-    sentences += numbers.remarks
-    for numbers in slices:
+    described = slices
+    if report.of_strata:  # the others have their lines in the table of slices
+        described = slices[:1]
+    for numbers in described:
+        of_slice = list(numbers.remarks)
         for row in [row for row in numbers.comparisons if row.metric == SHARE_ABOVE and not row.deciding]:
-            sentences.append(f"{_describe_share(row, numbers)}, p {formatting.p_value(row.p)}.")
-    return " ".join(sentences)
+            of_slice.append(f"{_describe_share(row, numbers)}, p {formatting.p_value(row.p)}.")
+        if report.of_strata:
+            place = bracketed_place(numbers, report)
+            of_slice = [f"{text.removesuffix('.')}{place}." for text in of_slice]
+        sentences += of_slice
+    return " ".join(dict.fromkeys(sentences))
 
 
 def _conjugate(verdict: str, n: int) -> str:

@@ -176,7 +176,8 @@ def _describe_open(report: Report) -> tuple[str, ...]:
     open_attributes = headline(report).open
     if report.last and not find_all_rows(report):
         open_attributes = tuple(row for row in open_attributes if row.model == report.last)
-    has_several_places = len({open_rates.place[:2] for open_rates in open_attributes}) > 1
+    n_places = len({open_rates.place[:2] for open_rates in open_attributes})
+    has_several_places = n_places > 1 or report.of_strata
     clauses: list[str] = []
     for open_rates in open_attributes[:MOST_OPEN]:
         first_group, *other_groups = open_rates.groups
