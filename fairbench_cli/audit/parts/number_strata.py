@@ -13,6 +13,7 @@ from fairbench_cli.audit.parts.numbers import (
     decisive_rows,
     format_interval,
     format_measure,
+    format_size,
     verdict_cell,
     verdict_of,
 )
@@ -69,7 +70,7 @@ def _describe_together(row: NumberComparison, together: NumberSlice, report: Rep
     name = report.config.slice_name
     group, reference = (formatting.format_group(side) for side in (row.group, row.reference))
     label = f"the {NUMBER_MEASURES[row.metric].label} of {together.column}"
-    size = format_measure(row.metric, abs(row.difference.value), together.digits)
+    size = format_size(row.metric, abs(row.difference.value), together)
     if not math.isnan(row.ratio.value):
         size = f"{format_amount(100 * abs(row.ratio.value - 1), 1)} %"
     side = ("less", "more")[row.difference.value > 0]
