@@ -25,7 +25,6 @@ from fairbench_cli.measures.clusters import (
 )
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.means import SIGNS, welch_degrees
-from fairbench_cli.measures.significance import normal_p
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
@@ -148,8 +147,6 @@ class PlacementSums:
         Of the mean placements, n/(n − 1) Σ (w(placement − mean)/W)².
     largest_distance : array
         Of the two distributions (Kolmogorov and Smirnov).
-    tie_sum : array
-        Σ t³ − t over the different values, t the rows of both groups that have one.
     is_separate : bool array
         Whether all rows of one group have more than all of the other.
     """
@@ -161,7 +158,6 @@ class PlacementSums:
     group_variance: Floats
     reference_variance: Floats
     largest_distance: Floats
-    tie_sum: Floats
     is_separate: Bools
 
 
@@ -228,7 +224,7 @@ def sum_placements(
     zeros = np.zeros(shape)
     group_seen = reference_seen = zeros
     group_spread = reference_spread = _Spread(zeros, zeros, zeros)
-    more_sum = equal_sum = tie_sum = distance = zeros
+    more_sum = equal_sum = distance = zeros
     group_range = reference_range = _Range(np.full(shape, np.inf), np.full(shape, -np.inf))
     half_group = divide(0.5, np.where(group.weight > 0, group.weight, np.nan))[..., None]
     half_reference = divide(0.5, np.where(reference.weight > 0, reference.weight, np.nan))[..., None]
@@ -247,8 +243,6 @@ def sum_placements(
         group_spread = group_spread.add(block.group_square, reference_middle)
         reference_spread = reference_spread.add(block.reference_square, group_middle)
         distance = np.maximum(distance, np.abs(group_share - reference_share).max(-1, initial=0.0))
-        tied = block.group + block.reference
-        tie_sum = tie_sum + _sum_products(tied * tied - 1, tied)
         # 3. On to the next values.
         group_range = group_range.add(block.group > 0, offset)
         reference_range = reference_range.add(block.reference > 0, offset)
@@ -272,7 +266,6 @@ def sum_placements(
         group_variance=_variance_of_mean(group_squares, group),
         reference_variance=_variance_of_mean(reference_squares, reference),
         largest_distance=np.where(has_rows, distance, np.nan),
-        tie_sum=tie_sum,
         is_separate=is_separate,
     )
 
@@ -413,7 +406,6 @@ def ordered_placements(groups: Ints, group: int, reference: int | None = None) -
         group_variance=_variance_of_mean(squares / max(n_reference, 1) ** 2, group_totals),
         reference_variance=_variance_of_mean(other_squares / max(n_group, 1) ** 2, reference_totals),
         largest_distance=np.where(has_rows, distance, np.nan),
-        tie_sum=np.asarray(0.0),
         is_separate=has_rows & np.isin(p_more, (0.0, 1.0)),
     )
 
@@ -538,13 +530,10 @@ class RankComparison:
     p : array
         Two-sided p of "as likely more as less" that agrees with the limits; where one group has more
         throughout that of all orders of the rows, of which two are like this one.
-    statistic, p_t, t_low, t_high : array
-        Brunner and Munzel's test with Student's t, and its limits.
+    statistic, p_t : array
+        Brunner and Munzel's test with Student's t.
     largest_distance : array
         Of the two distributions.
-    mann_whitney_u, p_mann_whitney : array
-        The normal approximation with ties, without correction for continuity. Of another hypothesis, that
-        both distributions are the same. NaN with weights.
     """
 
     p_more: Floats
@@ -556,11 +545,7 @@ class RankComparison:
     p: Floats
     statistic: Floats
     p_t: Floats
-    t_low: Floats
-    t_high: Floats
     largest_distance: Floats
-    mann_whitney_u: Floats
-    p_mann_whitney: Floats
 
 
 def compare_placements(
@@ -621,11 +606,7 @@ def compare_placements(
         p=p,
         statistic=statistic,
         p_t=t_test_p(np.where(has_spread, statistic, np.nan), degrees),
-        t_low=sums.p_more - quantile * error,
-        t_high=sums.p_more + quantile * error,
         largest_distance=sums.largest_distance,
-        mann_whitney_u=_unweighted(sums, sums.p_more * sums.group.rows * sums.reference.rows),
-        p_mann_whitney=_mann_whitney_p(sums),
     )
 
 
@@ -639,22 +620,6 @@ def _separation_p(sums: PlacementSums, *, is_clustered: bool) -> Floats:
     m = sums.reference.rows
     log_orders = gammaln(n + m + 1) - gammaln(n + 1) - gammaln(m + 1)
     return np.asarray(np.minimum(2 * np.exp(-log_orders), 1.0))
-
-
-def _unweighted(sums: PlacementSums, values: Floats) -> Floats:
-    """Return values where rows have no weights, else NaN."""
-    is_plain = (sums.group.rows == sums.group.weight) & (sums.reference.rows == sums.reference.weight)
-    return np.where(is_plain, values, np.nan)
-
-
-def _mann_whitney_p(sums: PlacementSums) -> Floats:
-    n = sums.group.rows
-    m = sums.reference.rows
-    total = n + m
-    ties = divide(sums.tie_sum, total * (total - 1))
-    variance = n * m / 12 * (total + 1 - ties)
-    z = divide(n * m * (sums.p_more - 0.5), np.sqrt(np.maximum(variance, 0.0)))
-    return _unweighted(sums, normal_p(z))
 
 
 def cluster_placements(

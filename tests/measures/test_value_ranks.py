@@ -65,12 +65,8 @@ def ranks_by_name(comparison: RankComparison) -> dict[str, float]:
         "bm_df": comparison.degrees,
         "bm_statistic": comparison.statistic,
         "p_bm": comparison.p_t,
-        "bm_low": comparison.t_low,
-        "bm_high": comparison.t_high,
         "logit_low": comparison.low,
         "logit_high": comparison.high,
-        "mann_whitney_u": comparison.mann_whitney_u,
-        "p_mann_whitney": comparison.p_mann_whitney,
         "ks": comparison.largest_distance,
     }
 
@@ -128,8 +124,6 @@ def test_ranks_are_those_of_scipy(number, feed):
     comparison = compare_placements(feed(group, reference))
     expected = stats.brunnermunzel(reference, group)  # its sign is that of the second
     np.testing.assert_allclose((comparison.statistic, comparison.p_t), expected, rtol=1e-9)
-    expected = stats.mannwhitneyu(group, reference, use_continuity=False, method="asymptotic")
-    np.testing.assert_allclose((comparison.mann_whitney_u, comparison.p_mann_whitney), expected, rtol=1e-9)
     np.testing.assert_allclose(comparison.largest_distance, stats.ks_2samp(group, reference).statistic)
 
 
@@ -148,7 +142,6 @@ def test_a_swap_of_the_groups_mirrors_all(group, reference):
     back = compare_placements(from_table(reference, group))
     np.testing.assert_allclose(back.p_more, 1 - there.p_more)
     np.testing.assert_allclose(back.low, 1 - there.high, atol=1e-12)
-    np.testing.assert_allclose(back.t_low, 1 - there.t_high, atol=1e-12)
     np.testing.assert_allclose(back.p, there.p, rtol=1e-9)
     np.testing.assert_allclose(back.largest_distance, there.largest_distance)
 
@@ -199,7 +192,6 @@ def test_samples_are_compared_at_once():
     for i in range(5):
         alone = compare_placements(from_table(group[i], reference[i]))
         np.testing.assert_allclose(together.low[i], alone.low)
-        np.testing.assert_allclose(together.p_mann_whitney[i], alone.p_mann_whitney)
 
 
 @pytest.mark.parametrize("sizes", [(3 * BLOCK, 2 * BLOCK + 5), (40, 3 * BLOCK), (3 * BLOCK, 40)])
@@ -213,7 +205,6 @@ def test_blocks_make_no_difference(sizes):
         np.testing.assert_allclose(sums.p_more, expected.p_more, rtol=1e-12)
         np.testing.assert_allclose(sums.group_variance, expected.group_variance, rtol=1e-11)
         np.testing.assert_allclose(sums.largest_distance, expected.largest_distance, rtol=1e-11)
-        np.testing.assert_allclose(sums.tie_sum, expected.tie_sum, rtol=1e-12)
 
 
 # -- one group above the other throughout
@@ -295,7 +286,6 @@ def test_weighted_placements_are_sums_over_pairs():
     )
     for name in ("p_more", "p_equal", "group_variance", "reference_variance", "largest_distance"):
         np.testing.assert_allclose(getattr(merged, name), getattr(sums, name))
-    assert math.isnan(compare_placements(sums).p_mann_whitney)
 
 
 def clusters_of(values, codes, cluster, weights=None):

@@ -29,14 +29,13 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.findings import format_verdict
 from fairbench_cli.audit.parts.part import BY_ESTIMATE, SHORT, Part, Row, View
-from fairbench_cli.audit.parts.rates import LOOKS, bracketed_place
+from fairbench_cli.audit.parts.rates import bracketed_place, mark_verdict
 from fairbench_cli.audit.scan.numbers import read_numbers
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_amount
-from fairbench_cli.document.charts import Look
 from fairbench_cli.document.distributions import Distributions, GroupDistribution, plot_distributions
-from fairbench_cli.document.model import SYMBOLS, UNTESTED, Chart, Section, TableCell, TextTable, Verdict
+from fairbench_cli.document.model import Chart, Section, TableCell, TextTable, Verdict
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES, SHARE_ABOVE
 
 KEY = "numbers"
@@ -242,6 +241,7 @@ def plot_numbers(numbers: NumberSlice, report: Report) -> Chart:
     for g, group in enumerate(numbers.groups):
         row = decisive.get(group.group)
         mean = group.values.get("mean", UNDEFINED)
+        look, symbol = mark_verdict(row.verdict if row else None, report)
         groups.append(
             GroupDistribution(
                 group.group,
@@ -253,8 +253,8 @@ def plot_numbers(numbers: NumberSlice, report: Report) -> Chart:
                 tuple(shapes.quantiles[g].tolist()),
                 tuple(shapes.shares[g].tolist()),
                 difference_text=_difference_text(row, numbers.digits),
-                look=_look(group, row, report),
-                symbol=_symbol(group, row, report),
+                look=look,
+                symbol=symbol,
                 reference_mean=reference_means.get(group.group, math.nan),
             )
         )
@@ -307,21 +307,6 @@ def _difference_text(row: NumberComparison | None, digits: int) -> str:
     value = format_measure(row.metric, row.difference.value, digits)
     limits = format_interval(row.metric, row.difference, digits).strip("[]").replace(", ", " to ")
     return f"{value} ({limits})" if limits else value
-
-
-def _look(group: NumberGroup, row: NumberComparison | None, report: Report) -> Look:
-    if group.is_reference or row is None or row.verdict is None:
-        return "reference"
-    if report.config.rule == "point":
-        return LOOKS[row.verdict]
-    return row.verdict
-
-
-def _symbol(group: NumberGroup, row: NumberComparison | None, report: Report) -> str:
-    if group.is_reference or row is None or row.verdict is None:
-        return ""
-    symbols = UNTESTED if report.config.rule == "point" else SYMBOLS
-    return symbols[row.verdict]
 
 
 # -- sections
@@ -456,13 +441,8 @@ def _short_table(numbers: NumberSlice) -> TextTable:
             return TableCell("reference" if group.is_reference else formatting.DASH)
         return _measure_cell(row.metric, row.difference, numbers.digits)
 
-    def measure(group: NumberGroup) -> TableCell:
-        row = decisive.get(group.group)
-        return TableCell("" if row is None else label_measure(row.metric, numbers))
-
-    def verdict(group: NumberGroup) -> TableCell:
-        row = decisive.get(group.group)
-        return TableCell("") if row is None else verdict_cell(row)
+    def of_row(write_cell: Callable[[NumberComparison], TableCell]) -> Callable[[NumberGroup], TableCell]:
+        return lambda group: write_cell(decisive[group.group]) if group.group in decisive else TableCell("")
 
     columns: dict[str, Callable[[NumberGroup], TableCell]] = {
         "group": lambda group: formatting.group_cell(group.group, group.small),
@@ -473,10 +453,10 @@ def _short_table(numbers: NumberSlice) -> TextTable:
             format_measure(name, group.values[name].value, numbers.digits), "", group.values[name].value
         )
     if has_errors and len({row.metric for row in numbers.comparisons if row.deciding}) > 1:
-        columns["worst"] = measure
+        columns["worst"] = of_row(lambda row: TableCell(label_measure(row.metric, numbers)))
     is_of_ranks = any(row.metric == "more" for row in decisive.values())
     columns["chance of more" if is_of_ranks else "difference"] = difference
-    columns["verdict"] = verdict
+    columns["verdict"] = of_row(verdict_cell)
     return SHORT.table("", columns, numbers.groups)
 
 

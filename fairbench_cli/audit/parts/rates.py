@@ -298,9 +298,16 @@ def mark_of(row: Disparity | WholeTable, report: Report) -> tuple[Look, str]:
     """Return how a comparison looks in a figure, and the symbol of its verdict; a reference has none."""
     if isinstance(row, Disparity) and row.is_reference:
         return "reference", ""
+    return mark_verdict(row.verdict, report)
+
+
+def mark_verdict(verdict: Verdict | None, report: Report) -> tuple[Look, str]:
+    """Return how a verdict looks in a figure, and its symbol; without one as a reference."""
+    if verdict is None:
+        return "reference", ""
     if report.config.rule == "point":
-        return LOOKS[row.verdict], UNTESTED[row.verdict]
-    return row.verdict, SYMBOLS[row.verdict]
+        return LOOKS[verdict], UNTESTED[verdict]
+    return verdict, SYMBOLS[verdict]
 
 
 @dataclass(frozen=True)
