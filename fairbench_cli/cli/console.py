@@ -220,17 +220,24 @@ class _Shown(NamedTuple):
     hang: int = 0
 
     def folded(self, width: int) -> list[str]:
-        """Return its lines in a column; only a word that is too long for it is cut at its hyphens."""
+        """Return its lines in a column; only what is too long for it is cut at hyphens and kept blanks."""
         hang = " " * self.hang
         long = max(map(len, self.text.split()), default=0) > width
         lines = (
-            textwrap.wrap(line, width, subsequent_indent=hang, break_on_hyphens=long)
+            textwrap.wrap(_unkept(line, width), width, subsequent_indent=hang, break_on_hyphens=long)
             for line in self.text.split("\n")
         )
         folded = []
         for wrapped in lines:
             folded += [line.replace(KEPT, " ") for line in wrapped] or [""]
         return folded
+
+
+def _unkept(line: str, width: int) -> str:
+    """Return a line whose kept blanks may be folded where what they keep together is wider."""
+    if max(map(len, line.split(" "))) > width:
+        return line.replace(KEPT, " ")
+    return line
 
 
 class _Column(NamedTuple):

@@ -922,7 +922,7 @@ def _compare(
         p_holm=p_holm,
         margin=float(variable.margin[g]),
         verdict=verdict,
-        shown_outside=verdict == "fail" and bool(variable.is_outside[g]),
+        shown_outside=verdict == "fail" and config.rule != "point" and bool(variable.is_outside[g]),
         reason=reason,
         rows_needed=rows_needed,
         deciding=variable.metric in deciding,

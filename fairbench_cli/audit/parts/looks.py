@@ -65,7 +65,7 @@ def name_slices(names: Sequence[str], report: Report) -> str:
 
 
 def summarise_words(trends: Sequence[FittedTrend], moving: Sequence[str]) -> str:
-    """Return what trends are: the clauses on those that move, and how many of the others are steady, open."""
+    """Return trends in words: the clauses on those that move, and how many of the others are steady, open."""
     clauses = list(moving) or ["none is shown"]
     for word, adjective in (("steady", "steady"), ("undecided", "open")):
         n = sum(row.word == word for row in trends)

@@ -41,13 +41,18 @@ Stratum = tuple[NumberSlice, NumberComparison]
 def count_strata(report: Report, left_out: NumberSlice | None = None) -> str:
     """Return how many slices fail, are not decided and pass; one, of which all is said, may be left out."""
     verdicts = [verdict_of(numbers, report) for numbers in report.found[KEY] if numbers is not left_out]
-    kind = f"slices by {report.config.slice_name}"
+    of_kind = f" by {report.config.slice_name}"
+    kind = f"slices{of_kind}"
     if left_out is not None:
         kind = f"other {kind}"
     clauses = []
     for verdict, words in WORDS.items():
         n = verdicts.count(verdict)
-        if n == len(verdicts) > 1:
+        if n == len(verdicts) == 1:
+            return f"The other slice{of_kind} {words[0]}."
+        if n == len(verdicts) == 2:
+            return f"Both {kind} {words[1]}."
+        if n == len(verdicts) > 2:
             return f"All {n:,} {kind} {words[1]}."
         if n:
             clauses.append(f"{n:,} {words[n > 1]}")
@@ -98,9 +103,10 @@ def shows_gap(stratum: Stratum) -> bool:
 
 
 def _describe_chance(strata: Sequence[Stratum], report: Report) -> Iterator[str]:
-    """Yield how often groups with equal means show such a gap in some slice, and how many do here."""
-    tested = [stratum for stratum in strata if stratum[1].group in stratum[0].chances]
-    if not tested:
+    """Yield how often groups with equal means show such a gap in one of several slices, and how many do."""
+    of_means = [stratum for stratum in strata if stratum[1].metric == "mean"]
+    tested = [stratum for stratum in of_means if stratum[1].group in stratum[0].chances]
+    if len(tested) < 2:
         return
     chances = [numbers.chances[row.group] for numbers, row in tested]
     n_employers = f"{100 * (1 - math.prod(1 - chance for chance in chances)):.0f}"
@@ -134,6 +140,7 @@ def strata_section(report: Report, view: View) -> Section:
         columns["difference"] = _difference_cell
     if has_percent:
         columns["per cent"] = _percent_cell
+    if has_percent and all(row.metric == "mean" for _, row in strata):
         columns[f"shows {strata[0][0].margin.percent_of_pay:g} %"] = lambda stratum: _yes_cell(
             shows_gap(stratum)
         )

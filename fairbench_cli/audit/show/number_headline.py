@@ -297,7 +297,8 @@ def _describe_details(slices: Sequence[NumberSlice], report: Report) -> str:
             of_slice.append(f"{_describe_share(row, numbers)}, p {formatting.p_value(row.p)}.")
         if report.of_strata:
             place = bracketed_place(numbers, report)
-            of_slice = [f"{text.removesuffix('.')}{place}." for text in of_slice]
+            # What ends with an option holds everywhere, and is pasted.
+            of_slice = [text if "--" in text else f"{text.removesuffix('.')}{place}." for text in of_slice]
         sentences += of_slice
     return " ".join(dict.fromkeys(sentences))
 
