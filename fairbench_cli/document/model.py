@@ -12,6 +12,12 @@ SIDES: dict[str, Side] = {"better": "better", "worse": "worse"}
 
 # What a verdict says; None for what has none.
 Verdict = Literal["pass", "fail", "undecided"]
+VERDICT_VERBS: dict[Verdict, tuple[str, str]] = {
+    "fail": ("fails", "fail"),
+    "undecided": ("is not decided", "are not decided"),
+    "pass": ("passes", "pass"),
+}
+"""Of one thing and of several, in sentences: the worst first."""
 VERDICTS: dict[Verdict, str] = {"pass": "passes", "fail": "fails", "undecided": "not decided"}
 SYMBOLS: dict[Verdict, str] = {"pass": "✓", "fail": "✗", "undecided": "?"}
 UNTESTED: dict[Verdict, str] = {"pass": "(✓)", "fail": "(✗)", "undecided": "?"}

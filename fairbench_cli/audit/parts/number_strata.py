@@ -21,15 +21,10 @@ from fairbench_cli.audit.parts.part import View
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_amount, format_percent
 from fairbench_cli.data.recognise import named_like_pay
-from fairbench_cli.document.model import Section, TableCell, Verdict
+from fairbench_cli.document.model import VERDICT_VERBS, Section, TableCell
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 
 SHORT = View(12, brief=True)
-WORDS: dict[Verdict, tuple[str, str]] = {
-    "fail": ("fails", "fail"),
-    "undecided": ("is not decided", "are not decided"),
-    "pass": ("passes", "pass"),
-}
 WITHIN = (
     "more than chance: within what each line compares. Where groups work at other sites, hours or ranks, "
     "that is in it."
@@ -46,7 +41,7 @@ def count_strata(report: Report, left_out: NumberSlice | None = None) -> str:
     if left_out is not None:
         kind = f"other {kind}"
     clauses = []
-    for verdict, words in WORDS.items():
+    for verdict, words in VERDICT_VERBS.items():
         n = verdicts.count(verdict)
         if n == len(verdicts) == 1:
             return f"The other slice{of_kind} {words[0]}."

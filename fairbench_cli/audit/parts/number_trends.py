@@ -45,7 +45,16 @@ from fairbench_cli.audit.scan.numbers import read_numbers
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import join_names
-from fairbench_cli.document.model import SYMBOLS, UNTESTED, VERDICTS, Section, TableCell, TextTable, Verdict
+from fairbench_cli.document.model import (
+    SYMBOLS,
+    UNTESTED,
+    VERDICT_VERBS,
+    VERDICTS,
+    Section,
+    TableCell,
+    TextTable,
+    Verdict,
+)
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 
 KEY = "number_slices"
@@ -114,7 +123,7 @@ def _describe_looks(slices: NumberSlices, report: Report) -> str:
     """Return the sentence on the verdict: its rows, and its level where one looks often."""
     if not slices.is_stream:
         verdict = combine_verdicts(row.verdict for row in report.judged)
-        return f"The last, {slices.last_slice}, by which a gate goes, {_verdict_text(verdict)}."
+        return f"The last, {slices.last_slice}, by which a gate goes, {VERDICT_VERBS[verdict][0]}."
     judged: list[tuple[NumberComparison, NumberLook, NumberSlice]] = []
     for numbers in slices.together:
         judged += [(row, row.look, numbers) for row in numbers.comparisons if row.deciding and row.look]
@@ -138,10 +147,6 @@ def _describe_looks(slices: NumberSlices, report: Report) -> str:
     texts = (subject, gap, format_size(row.metric, look.month_spread, numbers), differs)
     evidence = describe_evidence(look, n_tests / report.config.alpha, texts, report, in_full=True)
     return f"{describe_level(report)} {evidence}"
-
-
-def _verdict_text(verdict: Verdict) -> str:
-    return "is not decided" if verdict == "undecided" else VERDICTS[verdict]
 
 
 def describe_trend(row: NumberTrend, slices: NumberSlices, digits: int) -> str:

@@ -45,7 +45,7 @@ from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, row_ch
 from fairbench_cli.document.model import (
     SYMBOLS,
     UNTESTED,
-    VERDICTS,
+    VERDICT_VERBS,
     Chart,
     Section,
     TableCell,
@@ -409,16 +409,13 @@ def _gap_with_interval(row: Disparity) -> str:
 def summarise_failures(rows: Sequence[Disparity | WholeTable]) -> str:
     """Return how many comparisons fail: "7 of 25 comparisons fail, 3 pass, 15 are not decided."."""
     if len(rows) == 1:
-        only = rows[0].verdict
-        verb = "is " if only == "undecided" else ""
-        return f"The only comparison {verb}{VERDICTS[only]}."
-    kinds = [row.verdict for row in rows]
-    failing, passing, still = (kinds.count(kind) for kind in ("fail", "pass", "undecided"))
-    clauses = [f"{failing} of {len(rows)} comparisons {'fails' if failing == 1 else 'fail'}"]
-    if passing:
-        clauses += [f"{passing} {'passes' if passing == 1 else 'pass'}"]
-    if still:
-        clauses += [f"{still} {'is' if still == 1 else 'are'} not decided"]
+        return f"The only comparison {VERDICT_VERBS[rows[0].verdict][0]}."
+    clauses = []
+    ends: dict[Verdict, str] = {"fail": f" of {len(rows)} comparisons", "pass": "", "undecided": ""}
+    for kind, of_all in ends.items():
+        n = sum(row.verdict == kind for row in rows)
+        if n or of_all:
+            clauses.append(f"{n}{of_all} {VERDICT_VERBS[kind][n != 1]}")
     return ", ".join(clauses) + "."
 
 

@@ -69,7 +69,16 @@ from fairbench_cli.base.grouping import group_by, keep_together
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine
-from fairbench_cli.document.model import SYMBOLS, UNTESTED, VERDICTS, Chart, Section, TableCell, TextTable
+from fairbench_cli.document.model import (
+    SYMBOLS,
+    UNTESTED,
+    VERDICT_VERBS,
+    VERDICTS,
+    Chart,
+    Section,
+    TableCell,
+    TextTable,
+)
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.trend import ratio_trend
@@ -226,9 +235,7 @@ def summarise_trends(trends: SliceTrends, report: Report) -> str:
     gate_text = ""
     if report.config.fail or report.config.failing_metrics:
         gate_text = "by which the gate goes, "
-    verdict = "is not decided"
-    if report.verdict != "undecided":
-        verdict = VERDICTS[report.verdict]
+    verdict = VERDICT_VERBS[report.verdict][0]
     if not any(rates.deciding_rows(row, report) for row in report.judged):
         verdict += ": there is nothing to compare"
     end = f" The last, {report.last}, {gate_text}{verdict}."

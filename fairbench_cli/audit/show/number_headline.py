@@ -29,7 +29,7 @@ from fairbench_cli.audit.parts.rates import bracketed_place
 from fairbench_cli.audit.show.answer_model import Headline, OpenAttribute, OpenGroup, Sentence
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_amount, format_percent, join_names
-from fairbench_cli.document.model import VERDICTS
+from fairbench_cli.document.model import VERDICT_VERBS
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES, SHARE_ABOVE
 from fairbench_cli.measures.power import round_up_count
 
@@ -277,11 +277,11 @@ def _describe_details(slices: Sequence[NumberSlice], report: Report) -> str:
     if len(slices) > 1 and not report.of_strata:
         by_verdict = group_by(slices, lambda numbers: verdict_of(numbers, report))
         clauses = []
-        for verdict in ("fail", "undecided", "pass"):
+        for verdict, verbs in VERDICT_VERBS.items():
             parts = by_verdict.get(verdict, [])
             names = [f"{numbers.attribute}{bracketed_place(numbers, report)}" for numbers in parts]
             if names:
-                clauses.append(f"{join_names(names, 4)} {_conjugate(VERDICTS[verdict], len(names))}")
+                clauses.append(f"{join_names(names, 4)} {verbs[len(names) > 1]}")
         sentences.append(f"{'; '.join(clauses)}.")
     numbers = slices[0]
     if numbers.comparisons and report.config.outcome != "ordinal":
@@ -301,23 +301,6 @@ def _describe_details(slices: Sequence[NumberSlice], report: Report) -> str:
             of_slice = [text if "--" in text else f"{text.removesuffix('.')}{place}." for text in of_slice]
         sentences += of_slice
     return " ".join(dict.fromkeys(sentences))
-
-
-def _conjugate(verdict: str, n: int) -> str:
-    """Return a verdict on one or several attributes.
-
-    >>> _conjugate("fails", 2), _conjugate("not decided", 1)
-    ('fail', 'is not decided')
-    """
-    if verdict.startswith("not"):
-        return f"{'is' if n == 1 else 'are'} {verdict}"
-    if n > 1:
-        return (
-            verdict.removesuffix("es").removesuffix("s")
-            if verdict.endswith("ses")
-            else verdict.removesuffix("s")
-        )
-    return verdict
 
 
 def _open_attribute(numbers: NumberSlice, rows: Sequence[NumberComparison]) -> OpenAttribute | None:
