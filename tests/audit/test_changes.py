@@ -12,9 +12,10 @@ from conftest import plain, scaled, two_lines
 
 import fairbench_cli as fb
 from fairbench_cli.audit import audit
+from fairbench_cli.audit.compare.rate_changes import find_changes
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.margins import Margin
-from fairbench_cli.audit.parts.changes import _worst_first, find_changes
+from fairbench_cli.audit.parts.changes import order_of
 from fairbench_cli.audit.scan.open import open_scan
 from fairbench_cli.audit.scan.pairing import read_sides
 from fairbench_cli.audit.scan.slices import BeforeAfter
@@ -303,7 +304,7 @@ def test_what_is_worse_comes_first_whatever_its_p():
     words = {"undecided": 0.0, "hardly": 0.0, "better": 0.001, "worse": 0.04}
     rows = [SimpleNamespace(word=word, p=p, moved=False) for word, p in words.items()]
     rows[2:2] = [SimpleNamespace(word="worse", p=p, moved=False) for p in (float("nan"), 0.03)]
-    ordered = [(row.word, row.p) for row in _worst_first(rows)]
+    ordered = [(row.word, row.p) for row in sorted(rows, key=order_of)]
     assert ordered[:2] == [("worse", 0.03), ("worse", 0.04)]
     assert [word for word, _ in ordered[2:]] == ["worse", "better", "hardly", "undecided"]
 
@@ -413,7 +414,7 @@ def test_every_output_shows_the_changes(frame, say, tmp_path):
     plain(said.out)
     assert "From model old to model new: " in said.out
     text = re.sub(r"\s+", " ", said.out)
-    assert "Model new treats f (sex) more equally than old: selection rate ratio to m" in text
+    assert "From old to model new the gap in selection rate between f and m (sex) narrows: ratio 0." in text
     found = json.loads((tmp_path / "out" / "audit.json").read_text())
     first = found["changes"][0]
     assert first["word"] == "better"

@@ -6,7 +6,7 @@ import pytest
 
 import fairbench_cli as fb
 from fairbench_cli.audit.api import AuditResult
-from fairbench_cli.audit.parts.changes import Change
+from fairbench_cli.audit.compare.changes import Change
 from fairbench_cli.audit.parts.trends import SliceTrends
 from fairbench_cli.measures.clusters import ClusterSums, linear_variance, t_quantile, t_test_p
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import fairbench_cli as fb
-from fairbench_cli.audit.compare.number_changes import NumberChange
+from fairbench_cli.audit.compare.changes import Change
 from fairbench_cli.base.errors import UserError
 
 KEYS = {"attribute": ["sex"], "ref": {"sex": "m"}, "label": "truth", "outcome": "number"}
@@ -26,7 +26,7 @@ def predictions(seed: int, *, n: int = 800, worse: float = 0.0) -> pd.DataFrame:
     )
 
 
-def changes_of(rows: pd.DataFrame, scores=("old", "new"), **more) -> dict[str, NumberChange]:
+def changes_of(rows: pd.DataFrame, scores=("old", "new"), **more) -> dict[str, Change]:
     result = fb.audit(rows, score=list(scores), **KEYS, **more)
     return {row.metric: row for row in result.report.found["number_changes"].changes}
 

@@ -4,32 +4,63 @@ What each row adds to a change is known (`paired_change.row_influences`); it is 
 models or slices, and `measures.clusters` makes variances and degrees of freedom of the sums.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fairbench_cli.audit.compare.references import REST, Bools, Ints
 from fairbench_cli.audit.scan.slices import BeforeAfter, Clusters
-from fairbench_cli.measures.clusters import LEAST_CLUSTERS, ClusterSums, gradient_sums, linear_variance
-from fairbench_cli.measures.counts import Floats
+from fairbench_cli.measures.clusters import (
+    LEAST_CLUSTERS,
+    ClusterSums,
+    gradient_sums,
+    linear_variance,
+    t_quantile,
+    t_test_p,
+)
+from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.paired_change import KINDS, RowInfluences, row_influences
+from fairbench_cli.measures.significance import normal_p, normal_quantile
 
 OF_CHANGES = ("change", "total", "points")
 
 
 @dataclass(frozen=True, eq=False)
-class ClusteredVariances:
+class ChangeVariances:
     """Variances and degrees of freedom by name of `RowInfluences`; arrays of shape (groups, rates).
 
-    NaN where a rate has no rows, or too few clusters have rows that differ.
+    NaN where a rate has no rows, or too few clusters have rows that differ. Without clusters there are no
+    degrees: what is made of them is normal.
     """
 
-    variance: dict[str, Floats]
-    degrees: dict[str, Floats]
+    variance: Mapping[str, Floats]
+    degrees: Mapping[str, Floats] | None = None
+
+    def degrees_of(self, change: str, total: str) -> tuple[Floats, Floats] | None:
+        """Return the degrees of freedom of both tests of a size."""
+        if self.degrees is None:
+            return None
+        return self.degrees[change], self.degrees[total]
+
+    def p(self, name: str, change: Floats) -> Floats:
+        """Return p-values of "there is no change"."""
+        z = divide(change, np.sqrt(self.variance[name]))
+        if self.degrees is None:
+            return normal_p(z)
+        return t_test_p(z, self.degrees[name])
+
+    def limits(self, name: str, change: Floats, confidence: float) -> tuple[Floats, Floats]:
+        """Return the limits of changes; a variance of 0, of nothing that moved, says nothing."""
+        reach: Floats | float = normal_quantile(confidence)
+        if self.degrees is not None:
+            reach = t_quantile(self.degrees[name], confidence)
+        variance = self.variance[name]
+        half = reach * np.sqrt(np.where(variance > 0, variance, np.nan))
+        return change - half, change + half
 
 
-def rate_variances(joint: BeforeAfter, names: Sequence[str]) -> ClusteredVariances:
+def rate_variances(joint: BeforeAfter, names: Sequence[str]) -> ChangeVariances:
     """Return the variances of after − before of each group's rates, as `points`."""
     influences = row_influences(joint.sides, names)
     lines = []
@@ -39,7 +70,7 @@ def rate_variances(joint: BeforeAfter, names: Sequence[str]) -> ClusteredVarianc
     return _variances({"points": influences.points[:, None]}, lines, influences, joint)
 
 
-def ratio_variances(joint: BeforeAfter, names: Sequence[str], reference_indices: Ints) -> ClusteredVariances:
+def ratio_variances(joint: BeforeAfter, names: Sequence[str], reference_indices: Ints) -> ChangeVariances:
     """Return the variances of changes of each group's ratio to its reference, and of their difference."""
     influences = row_influences(joint.sides, names)
     n_groups = len(joint.groups)
@@ -86,7 +117,7 @@ def _variances(
     lines: Sequence[Sequence[Sequence[Cells]]],
     influences: RowInfluences,
     joint: BeforeAfter,
-) -> ClusteredVariances:
+) -> ChangeVariances:
     """Return the variances of sums with gradients of shape (groups, sides, kinds, rates).
 
     `lines` has the counts by each column of clusters, of each group and rate.
@@ -108,7 +139,7 @@ def _variances(
             value, freedom = linear_variance(sums, signs)
             variance[name][g, m] = value
             degrees[name][g, m] = freedom
-    return ClusteredVariances(variance, degrees)
+    return ChangeVariances(variance, degrees)
 
 
 def _are_enough(cells: Floats, moved: Bools, joint: BeforeAfter) -> bool:

@@ -7,9 +7,8 @@ everything, all are alike. The comparisons of a column and of its copy are one t
 family of the newer one's.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,41 +104,6 @@ def adjust_family(
         n_deciding,
         n_named,
     )
-
-
-def decide_changes(
-    changes: Sequence[Any],
-    is_nearer: Callable[[Any], bool],
-    least_change: Callable[[Any], float],
-    alpha: float,
-) -> Iterator[Any]:
-    """Yield the words on changes, by Holm over all that decide, and of the others over all.
-
-    One that cannot be tested counts with a p-value of 1.
-
-    Parameters
-    ----------
-    is_nearer : callable
-        Whether the gap of a change is nearer to none than before.
-    least_change : callable
-        By how much its size has to change to count.
-    """
-    is_deciding = np.array([row.deciding for row in changes], dtype=bool)
-    adjusted = []
-    for name in ("p", "change_p"):
-        p = np.array([getattr(row, name) for row in changes], dtype=float)
-        adjusted += adjust_family([np.where(np.isnan(p), 1.0, p)], [is_deciding]).adjusted
-    for change, p_holm, change_p_holm in zip(changes, *(p.tolist() for p in adjusted), strict=True):
-        row = replace(change, p_holm=p_holm, change_p_holm=change_p_holm)
-        if np.isnan(row.p):
-            yield change
-        elif p_holm < alpha:
-            word = "better" if is_nearer(row) else "worse"
-            if abs(abs(row.difference_after.value) - abs(row.difference_before.value)) < least_change(row):
-                word = "hardly"
-            yield replace(row, word=word, reason="")
-        else:
-            yield replace(row, moved=change_p_holm < alpha, reason=row.reason or "chance")
 
 
 def _flat(tables: Iterable[Floats]) -> Floats:

@@ -54,7 +54,7 @@ def decide_gate(report: Report, changes: Sequence[Any]) -> Gate:
     """Return whether to stop, and what to warn of: where something fails, or nothing could be compared.
 
     With "undecided" among what a gate names, whatever does not pass stops, or is warned of; with "worse" what
-    is worse by `changes`, each a `Change` or a `NumberChange`.
+    is worse by `changes`, each a `Change`.
     """
     config = report.config
     stopping = find_watched(report, config.failing_metrics, all_attributes=config.fail)

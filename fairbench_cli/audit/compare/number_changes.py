@@ -1,20 +1,25 @@
 """What became of the differences of groups' numbers from one model to the next, on the same rows.
 
-The gap of a measure is the difference of a group's mean from its reference's. It is better, or worse, where
-"the gaps before and after are equally far from 0" is rejected after Holm over all changes that decide: each
-row is compared with itself, so that what both models get wrong alike cancels out. A gap hardly changed where
-its size moved by less than `LEAST_SHARE` of the margin.
+Each row is compared with itself, so that what both models get wrong alike cancels out. A gap hardly changed
+where its size moved by less than `LEAST_SHARE` of the margin.
 """
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 
 from fairbench_cli.audit.compare import references
-from fairbench_cli.audit.compare.family import decide_changes as decide_words
+from fairbench_cli.audit.compare.changes import (
+    UNTESTED,
+    Change,
+    Changes,
+    NoWord,
+    ValueChange,
+    decide_changes,
+    find_reasons,
+)
 from fairbench_cli.audit.compare.number_estimates import (
     ABSOLUTE_ERROR,
     OUTCOME,
@@ -27,117 +32,26 @@ from fairbench_cli.audit.compare.number_estimates import (
 )
 from fairbench_cli.audit.compare.numbers import margin_of
 from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
-from fairbench_cli.audit.compare.report import ALL, Interval, Intervals, intervals
+from fairbench_cli.audit.compare.report import ALL, Intervals, intervals
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.numbers import PairedNumbers
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.means import FEW_ROWS, FEWEST_UNSPLIT_ROWS, MeanInterval, row_shortage
 from fairbench_cli.measures.paired_change import same_size_p
 
-Word = Literal["better", "worse", "hardly", "undecided"]
-# Why it is not decided: no rows or no spread; few rows; no prediction moved; the gap was turned around 0, and
-# is about as far; chance may be why.
-NoWord = Literal["no rows", "few", "same", "turned", "chance", ""]
-
 MEASURES = (OUTCOME, RESIDUAL, ABSOLUTE_ERROR)
 LEAST_SHARE = 0.1  # of the margin: a gap whose size changed by less hardly changed
-UNTESTED: tuple[NoWord, ...] = ("no rows", "few", "same")
 
 
-@dataclass(frozen=True)
-class NumberChange:
-    """What became of one difference.
-
-    Parameters
-    ----------
-    before, after : str
-        The baseline, and the model that is compared with it.
-    attribute, group, reference, metric : str
-        What is compared; the reference is the same before and after.
-    value_before, value_after : float
-        The group's mean.
-    value_change : Interval
-        The mean over the group's rows of what changed.
-    difference_before, difference_after : Interval
-        From the reference's mean.
-    difference_change : Interval
-        difference_after − difference_before, rows paired.
-    p, p_holm : float
-        Of "both differences are equally far from 0", and adjusted over all changes that decide; NaN where
-        nothing is tested.
-    change_p, change_p_holm : float
-        Of "both differences are the same", which `difference_change` is of.
-    moved : bool
-        Whether that is rejected where nothing is decided: neither nearer to 0 nor farther is shown.
-    margin, least_change : float
-        How large a difference may be, and by how much its size has to move to count.
-    word : {"better", "worse", "hardly", "undecided"}
-    reason : {"no rows", "few", "same", "turned", "chance", ""}
-        Why it is not decided.
-    deciding : bool
-    """
-
-    before: str
-    after: str
-    attribute: str
-    group: str
-    reference: str
-    metric: str
-    value_before: float
-    value_after: float
-    value_change: Interval
-    difference_before: Interval
-    difference_after: Interval
-    difference_change: Interval
-    p: float
-    p_holm: float
-    change_p: float
-    change_p_holm: float
-    moved: bool
-    margin: float
-    least_change: float
-    word: Word
-    reason: NoWord
-    deciding: bool
-
-
-@dataclass(frozen=True)
-class MeanChange:
-    """The mean of a measure over the rows of a group, or of all, before and after; `p` is of "no change"."""
-
-    before: str
-    after: str
-    attribute: str
-    group: str
-    metric: str
-    value_before: float
-    value_after: float
-    change: Interval
-    p: float
-
-
-@dataclass(frozen=True)
-class NumberChanges:
-    """What became of each difference; and of the means of everybody and of each group."""
-
-    changes: tuple[NumberChange, ...] = ()
-    mean_changes: tuple[MeanChange, ...] = ()
-
-    @property
-    def family(self) -> int:
-        """How many changes decide, for which p-values are adjusted."""
-        return sum(row.deciding for row in self.changes)
-
-
-def estimate_changes(pair: PairedNumbers, config: AuditConfig) -> NumberChanges:
+def estimate_changes(pair: PairedNumbers, config: AuditConfig) -> Changes:
     """Return the changes of the differences of an attribute, each tested alone: nothing is decided yet.
 
     Groups that are left out, or not compared, have no change.
     """
     numbers = _pair_variables(pair, config)
     is_compared = numbers.are_compared(config)
-    changes: list[NumberChange] = []
-    means: list[MeanChange] = []
+    changes: list[Change] = []
+    means: list[ValueChange] = []
     everybody = _merge_groups(numbers)
     for name in MEASURES:
         if name not in numbers.variables:
@@ -145,40 +59,23 @@ def estimate_changes(pair: PairedNumbers, config: AuditConfig) -> NumberChanges:
         changes += _compute_changes(pair, numbers, name, is_compared, config)
         means += _mean_changes(pair, everybody, name, config)
         means += _mean_changes(pair, numbers, name, config)
-    return NumberChanges(tuple(changes), tuple(means))
+    return Changes(tuple(changes), mean_changes=tuple(means))
 
 
-def decide_changes(
-    estimates: Sequence[NumberChanges], deciding: Sequence[str], config: AuditConfig
-) -> NumberChanges:
-    """Return all changes with what is decided, adjusted for each other; those of everybody once."""
-    changes: list[NumberChange] = []
-    means: dict[MeanChange, None] = {}
+def find_changes(estimates: Sequence[Changes], deciding: Sequence[str], config: AuditConfig) -> Changes:
+    """Return all changes with what is decided, adjusted for each other.
+
+    Those of everybody are there once, by the rows of the first attribute.
+    """
+    changes: list[Change] = []
+    means: dict[tuple[str, ...], ValueChange] = {}
     for of_attribute in estimates:
         changes += of_attribute.changes
-        means |= dict.fromkeys(of_attribute.mean_changes)
+        for row in of_attribute.value_changes:
+            means.setdefault((row.before, row.after, row.attribute, row.group, row.metric), row)
     changes = [replace(row, deciding=row.metric in deciding) for row in changes]
-    return NumberChanges(
-        tuple(decide_words(changes, is_nearer, lambda row: float(row.least_change), config.alpha)),
-        tuple(_once_of_all(means)),
-    )
-
-
-def is_nearer(row: NumberChange) -> bool:
-    """Return whether the measured difference is nearer to 0 than before."""
-    return abs(row.difference_after.value) < abs(row.difference_before.value)
-
-
-def _once_of_all(means: Sequence[MeanChange] | dict[MeanChange, None]) -> Iterator[MeanChange]:
-    """Yield changes of means, those of everybody by the rows of the first attribute alone."""
-    seen: set[tuple[str, str, str]] = set()
-    for row in means:
-        key = (row.before, row.after, row.metric)
-        if row.attribute != ALL:
-            yield row
-        elif key not in seen:
-            seen.add(key)
-            yield row
+    decided = decide_changes(changes, lambda row: row.least_change or 0.0, config.alpha)
+    return Changes(tuple(decided), mean_changes=tuple(means.values()))
 
 
 def _name(kind: str, measure: str) -> str:
@@ -221,7 +118,7 @@ def _merge_groups(numbers: NumbersOfGroups) -> NumbersOfGroups:
 
 def _compute_changes(
     pair: PairedNumbers, numbers: NumbersOfGroups, name: str, is_compared: Bools, config: AuditConfig
-) -> Iterator[NumberChange]:
+) -> Iterator[Change]:
     """Yield the change of one measure for each group that is compared."""
     group_counts = numbers.part
     groups = group_counts.counts.groups
@@ -239,7 +136,7 @@ def _compute_changes(
     after_means = numbers.moments[name].mean
     for g in np.flatnonzero(is_compared).tolist():
         reason = reasons[g]
-        yield NumberChange(
+        yield Change(
             before=pair.before.part.model,
             after=group_counts.model,
             attribute=group_counts.attribute,
@@ -249,6 +146,9 @@ def _compute_changes(
             value_before=float(before_means[g]),
             value_after=float(after_means[g]),
             value_change=value_changes[g],
+            ratio_before=None,
+            ratio_after=None,
+            ratio_change=None,
             difference_before=by_kind["before"][g],
             difference_after=by_kind["after"][g],
             difference_change=by_kind["change"][g],
@@ -257,6 +157,7 @@ def _compute_changes(
             change_p=math.nan if reason in UNTESTED else float(change.p[g]),
             change_p_holm=math.nan,
             moved=False,
+            tau=None,
             margin=float(margins[g]),
             least_change=LEAST_SHARE * float(margins[g]),
             word="undecided",
@@ -290,30 +191,20 @@ def _find_reasons(
     shortage = row_shortage(moments, reference_moments, change.skewness, FEWEST_UNSPLIT_ROWS)
     is_few = shortage == FEW_ROWS
     nothing_moved = (moments.power_sum(1, 2) == 0) & (reference_moments.power_sum(1, 2) == 0)
-    kinds = [
-        ~np.isfinite(change.value),
-        nothing_moved,
-        is_few,
-        np.isnan(p),
-        p < config.alpha,
-        change.p < config.alpha,
-    ]
-    reasons: list[NoWord] = np.select(
-        kinds, ["no rows", "same", "few", "no rows", "", "turned"], "chance"
-    ).tolist()
-    return reasons
+    undefined = ~np.isfinite(change.value)
+    return find_reasons(undefined, nothing_moved, is_few, p, change.p, config.alpha)
 
 
 def _mean_changes(
     pair: PairedNumbers, numbers: NumbersOfGroups, name: str, config: AuditConfig
-) -> Iterator[MeanChange]:
+) -> Iterator[ValueChange]:
     """Yield how the mean of a measure changed in each group."""
     estimate = mean_by_group(numbers, _name("change", name), config.confidence)
     before_means = numbers.moments[_name("before", name)].mean
     after_means = numbers.moments[name].mean
     changes = _to_intervals(estimate)
     for g, group in enumerate(numbers.part.counts.groups):
-        yield MeanChange(
+        yield ValueChange(
             pair.before.part.model,
             pair.after.part.model,
             numbers.part.attribute,

@@ -37,8 +37,12 @@ Test = Literal["score", "fisher", "clusters", ""]
 WHOLE_DECISION = "the whole table"
 """What it is called in the place of a decision."""
 
-# Fields of a row that are None, and in no table, of an audit without margins, stream of numbers or value.
-OF_MARGINS = frozenset({"margin", "difference", "difference_since", "look", "above"})
+# Fields of a row that are None, and in no table, of an audit without margins, stream of numbers or value; and
+# what changes of rates alone have, or of numbers.
+LEFT_OUT = frozenset(
+    ("margin", "difference", "difference_since", "look", "above")
+    + ("ratio_before", "ratio_after", "ratio_change", "tau", "least_change", "rate_changes", "mean_changes")
+)
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,8 @@ UNDEFINED = Interval(math.nan, math.nan, math.nan)
 
 
 def shown_fields(row: Any) -> dict[str, Any]:
-    """Return the fields of a row by name, without those of margins where these are None."""
-    return {name: value for name, value in vars(row).items() if value is not None or name not in OF_MARGINS}
+    """Return the fields of a row by name, without those of `LEFT_OUT` where these are None."""
+    return {name: value for name, value in vars(row).items() if value is not None or name not in LEFT_OUT}
 
 
 def intervals(values: Floats, low: Floats, high: Floats) -> Intervals:

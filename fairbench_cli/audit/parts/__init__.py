@@ -44,7 +44,7 @@ _REGISTERED: dict[str, tuple[str, tuple[OutcomeKind, ...], Callable[[AuditConfig
     "changes": ("changes:CHANGES", _DECISIONS, lambda config: config.compares),
     "number_slices": ("number_trends:NUMBER_TRENDS", NUMERIC, lambda config: config.sliced_by is not None),
     # By means, which levels in an order have not.
-    "number_changes": ("number_changes:NUMBER_CHANGES", _OF_MEANS, lambda config: config.compares_models),
+    "number_changes": ("changes:NUMBER_CHANGES", _OF_MEANS, lambda config: config.compares_models),
     "numbers": ("numbers:NUMBERS", NUMERIC, _always),
     "classes": ("whole_table:WHOLE_TABLE_OF_CLASSES", _DECISIONS, lambda config: len(config.favourable) > 1),
     "rates": ("rates:RATES_OF_GROUPS", _ANY, _always),  # of numbers the verdicts alone

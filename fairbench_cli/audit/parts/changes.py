@@ -1,487 +1,34 @@
-"""What became of each disparity from one model, or slice of the rows, to the next.
+"""What became of each gap from one model, or slice of the rows, to the next: sentences, tables, pictures.
 
-A disparity is smaller when its ratio is closer to 1 on a log scale: 0.5 and 2 are equally far; of a rate that
-goes by a margin, when its difference is closer to 0. It is better, or worse, where "the ratios are equally
-far from 1" (the differences from 0) is rejected after Holm over all changes that decide. With enough rows any
-change is beyond chance: it hardly changed where the distance of the rates moved by less than `least-change`.
-`measures.paired_change` has the variances, docs/audit.md how often this is wrong.
+Rates and numbers are said alike.
 """
 
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from statistics import NormalDist
-from typing import Literal
+from dataclasses import replace
 
-import numpy as np
-
-from fairbench_cli.audit.compare.clustered_changes import (
-    OF_CHANGES,
-    ClusteredVariances,
-    rate_variances,
-    ratio_variances,
-)
-from fairbench_cli.audit.compare.compare_rates import Compared
-from fairbench_cli.audit.compare.family import decide_changes
-from fairbench_cli.audit.compare.number_changes import NumberChange, NumberChanges, is_nearer
-from fairbench_cli.audit.compare.references import (
-    REST,
-    Ints,
-    common_references,
-    find_references,
-    without_excluded_groups,
-)
-from fairbench_cli.audit.compare.report import ALL, Interval, Report, intervals
-from fairbench_cli.audit.compare.slice_order import are_strata
-from fairbench_cli.audit.compare.verdict import TOLERANCE, margin_of, tau_of
-from fairbench_cli.audit.config import DEFAULT, AuditConfig
-from fairbench_cli.audit.metrics import COMPARED, defined
+from fairbench_cli.audit.compare import number_changes, rate_changes
+from fairbench_cli.audit.compare.changes import Change, Changes, ValueChange, Word
+from fairbench_cli.audit.compare.number_changes import LEAST_SHARE
+from fairbench_cli.audit.compare.rate_changes import FEW_MOVED, FEW_OVER
+from fairbench_cli.audit.compare.report import ALL, UNDEFINED, Interval, Report, shown_fields
+from fairbench_cli.audit.config import DEFAULT
+from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.allowed import draw_allowed, format_allowed, gap_axis, has_margin, name_gaps
-from fairbench_cli.audit.parts.part import SHORT, Part, View
-from fairbench_cli.audit.scan.pairing import read_sides
+from fairbench_cli.audit.parts.numbers import KEY as NUMBERS_KEY
+from fairbench_cli.audit.parts.numbers import compared_by, format_interval, format_measure
+from fairbench_cli.audit.parts.part import BY_ESTIMATE, SHORT, Part, View
+from fairbench_cli.audit.scan.numbers import read_pairs
 from fairbench_cli.audit.scan.scan import Scan
-from fairbench_cli.audit.scan.slices import BeforeAfter, Slice
+from fairbench_cli.audit.scan.slices import BeforeAfter
 from fairbench_cli.base.grouping import group_by, keep_together
 from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.charts import ChartRow, arrow, dot, row_chart, whisker
-from fairbench_cli.document.model import SYMBOLS, Chart, Section, TableCell, TextTable, Verdict, table_of
-from fairbench_cli.measures.clusters import t_quantile, t_test_p
-from fairbench_cli.measures.counts import Counts, Floats, divide
-from fairbench_cli.measures.paired_change import RateChanges, TwoSides, rate_changes, same_size_p
+from fairbench_cli.document.model import SYMBOLS, Chart, Section, TableCell, TextTable, Verdict
+from fairbench_cli.measures.number_measures import NUMBER_MEASURES
 from fairbench_cli.measures.rates import RATES
-from fairbench_cli.measures.significance import normal_p
-
-# What became of a disparity; hardly: it changed by more than chance, and by less than counts.
-Word = Literal["better", "worse", "hardly", "undecided"]
-# Why it is not decided: a rate has no rows, or is 0; few rows are counted differently; not a single one is;
-# the ratio was turned around 1; chance may be why.
-NoWord = Literal["no rows", "few", "same", "turned", "chance", ""]
-
-PAIR = 2  # slices, of which one is compared with the other whatever their order
-FEW_OVER = 5  # rows over the bar of a rate: with fewer the normal approximation is not to be relied on
-FEW_MOVED = 10  # rows of the group and its reference that are counted differently
-UNTESTED: tuple[NoWord, ...] = ("no rows", "few", "same")
-
-
-@dataclass(frozen=True)
-class Change:
-    """One disparity of one group under two models, or in two slices of the rows.
-
-    Parameters
-    ----------
-    before, after : str
-        The baseline, and the model or slice that is compared with it, as in `Disparity.model`.
-    attribute, group, reference, metric : str
-        What is compared; the reference is the same before and after.
-    value_before, value_after : float
-        The group's rate.
-    value_change : Interval
-        value_after − value_before.
-    ratio_before, ratio_after : Interval
-        To the reference.
-    ratio_change : Interval
-        ratio_after / ratio_before.
-    difference_before, difference_after : Interval
-        From the reference.
-    difference_change : Interval
-        difference_after − difference_before.
-    p, p_holm : float
-        Of the hypothesis that the ratios are equally far from 1, see `measures.change.same_size_p`, or of a
-        rate with a margin that the differences are equally far from 0; and adjusted over all changes that
-        decide. NaN where nothing is tested.
-    change_p, change_p_holm : float
-        Of the hypothesis that the ratios, or of a rate with a margin the differences, are the same: that of
-        the interval of the change.
-    moved : bool
-        Whether that is rejected where nothing is decided: neither nearer nor farther is shown.
-    tau : float
-        NaN of a rate that goes by a margin.
-    margin : float or None
-        NaN of a rate that goes by tau; None in an audit without margins.
-    word : {"better", "worse", "hardly", "undecided"}
-        Whether the ratio is closer to 1 (or the difference to 0) than before, by more than chance, or farther
-        away; hardly, where the distance of the rates, as measured, changed by less than the least change.
-    reason : {"no rows", "few", "same", "turned", "chance", ""}
-        Why it is not decided.
-    deciding : bool
-        Whether the metric is one that decides verdicts.
-    """
-
-    before: str
-    after: str
-    attribute: str
-    group: str
-    reference: str
-    metric: str
-    value_before: float
-    value_after: float
-    value_change: Interval
-    ratio_before: Interval
-    ratio_after: Interval
-    ratio_change: Interval
-    difference_before: Interval
-    difference_after: Interval
-    difference_change: Interval
-    p: float
-    p_holm: float
-    change_p: float
-    change_p_holm: float
-    moved: bool
-    tau: float
-    margin: float | None
-    word: Word
-    reason: NoWord
-    deciding: bool
-
-
-@dataclass(frozen=True)
-class RateChange:
-    """A rate of everybody, or of one group that may be the reference, before and after."""
-
-    before: str
-    after: str
-    attribute: str
-    group: str
-    metric: str
-    value_before: float
-    value_after: float
-    change: Interval  # value_after − value_before
-    p: float  # of "no change", not adjusted; NaN where too few rows are counted differently
-
-
-@dataclass(frozen=True)
-class Changes:
-    """What became of each disparity; and of the rates of everybody and of each group."""
-
-    changes: tuple[Change, ...] = ()
-    rate_changes: tuple[RateChange, ...] = ()
-
-    @property
-    def family(self) -> int:
-        """How many changes decide, for which p-values are adjusted."""
-        return sum(row.deciding for row in self.changes)
-
-
-def find_changes(joints: Sequence[BeforeAfter], base: Report) -> Changes:
-    """Return the change of each disparity, and of the rates of everybody and of each group.
-
-    Parameters
-    ----------
-    joints : sequence of BeforeAfter
-        What is compared with each other.
-    base : Report
-        Groups without a disparity are left out; disparities say which metrics decide.
-    """
-    config = common_references(
-        [without_excluded_groups(group_counts, base.config) for group_counts in base.slices], base.config
-    )
-    groups = {(row.model, row.attribute, row.group) for row in base.disparities}
-    deciding = {(row.attribute, row.metric) for row in base.disparities if row.deciding}
-    joints = [_select_groups(joint, groups) for joint in joints]
-    rates: list[RateChange] = []
-    for of_pair in group_by(joints, lambda joint: (joint.before, joint.after)).values():
-        for joint in (_merge_groups(of_pair[0]), *of_pair):
-            rates += _rate_changes(joint, config)
-    changes: list[Change] = []
-    for joint in joints:
-        changes += _compute_changes(joint, deciding, config)
-    least_change = lambda row: config.least_change(row.metric) - TOLERANCE  # noqa: E731
-    return Changes(tuple(decide_changes(changes, _is_more_equal, least_change, config.alpha)), tuple(rates))
-
-
-def read_pairs(scan: Scan) -> tuple[BeforeAfter, ...]:
-    """Return the pairs of models or slices; of more than two slices without an order there are none."""
-    n_slices = len({group_counts.model for group_counts in scan.tally.slices})
-    if n_slices > PAIR and are_strata(scan.tally.slices, scan.config):
-        return ()
-    return read_sides(scan)
-
-
-def _select_groups(joint: BeforeAfter, groups: set[tuple[str, str, str]]) -> BeforeAfter:
-    """Return a joint with those of its groups that are among `groups`, before or after."""
-    kept_indices = []
-    for g, group in enumerate(joint.groups):
-        before = (joint.before, joint.attribute, group)
-        after = (joint.after, joint.attribute, group)
-        if before in groups or after in groups:
-            kept_indices.append(g)
-    sides = joint.sides.merge_groups(np.eye(len(joint.groups))[kept_indices])
-    new_indices = np.full(len(joint.groups), -1)
-    new_indices[kept_indices] = np.arange(len(kept_indices))
-    clusters = tuple(kinds.map_groups(new_indices) for kinds in joint.clusters)
-    return replace(joint, groups=tuple(joint.groups[g] for g in kept_indices), sides=sides, clusters=clusters)
-
-
-def _merge_groups(joint: BeforeAfter) -> BeforeAfter:
-    """Return everybody as one group."""
-    sides = joint.sides.merge_groups(np.ones((1, len(joint.groups))))
-    one_group = np.zeros(len(joint.groups), dtype=np.int64)
-    clusters = tuple(kinds.map_groups(one_group) for kinds in joint.clusters)
-    return replace(joint, attribute=ALL, groups=(ALL,), sides=sides, clusters=clusters)
-
-
-def _slices(joint: BeforeAfter) -> list[Slice]:
-    """Return the groups before, after, and both together."""
-    sides = joint.sides
-    cells = (sides.halves(group_cells) for group_cells in (sides.n, sides.rows, sides.squares))
-    before, after = map(np.stack, zip(*cells, strict=True))
-    n, rows, squares = before
-    group_counts = Slice(
-        model="",
-        decision="",
-        attribute=joint.attribute,
-        counts=Counts(joint.groups, n),
-        cell_rows=rows,
-        squares=squares,
-        labelled=joint.labelled,
-        intersection=joint.intersection,
-    )
-    ways = []
-    for is_after in (False, True):
-        ways.append([kinds.side(after=is_after, paired=sides.paired) for kinds in joint.clusters])
-    return [
-        group_counts.with_cells(before).with_clusters(ways[0]),
-        group_counts.with_cells(after).with_clusters(ways[1]),
-        group_counts.with_cells(before + after),
-    ]
-
-
-def _compute_changes(
-    joint: BeforeAfter, deciding: set[tuple[str, str]], config: AuditConfig
-) -> Iterator[Change]:
-    """Yield the changes of each group and rate, each tested alone: nothing is decided yet."""
-    before_counts, after_counts, together = _slices(joint)
-    names = defined(COMPARED, joint.labelled)
-    reference_indices = find_references(together, names, config)
-    sides = [Compared(counts, names, reference_indices, config) for counts in (before_counts, after_counts)]
-    group_changes = rate_changes(joint.sides, names)
-    ref = _reference_changes(joint.sides, names, reference_indices)
-    values = divide(group_changes.before, ref.before), divide(group_changes.after, ref.after)
-    ratios = []
-    for rates, side in zip(values, sides, strict=True):
-        low, high = side.ratio_limits
-        ratios.append(intervals(rates, low, high))
-    apart = group_changes.before - ref.before, group_changes.after - ref.after
-    differences = []
-    for gaps, side in zip(apart, sides, strict=True):
-        low, high = side.difference_limits
-        differences.append(intervals(gaps, low, high))
-    spread = group_changes.change + ref.change
-    total_spread = group_changes.total + ref.total
-    points = group_changes.points + ref.points
-    clustered = None
-    if joint.shares_clusters:
-        clustered = ratio_variances(joint, names, reference_indices)
-        spread, total_spread, points = (clustered.variance[name] for name in OF_CHANGES)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_before, log_after = map(np.log, values)
-        change = log_after - log_before
-        total = log_after + log_before
-    p = same_size_p(change, spread, total, total_spread, _degrees_of_ratios(clustered))
-    by_margin = sides[0].allowed.by_margin
-    if by_margin.any():
-        p = np.where(by_margin, _same_difference_p(sides, apart, points, clustered), p)
-    moved = group_changes.moved + ref.moved
-    fewest = np.minimum(group_changes.fewest, ref.fewest)
-    undefined = ~np.isfinite(np.where(by_margin, apart[1] - apart[0], change))
-    is_few = (fewest < FEW_OVER) | (moved < FEW_MOVED)
-    change_p = _changed_p(change, spread, clustered, "change")
-    if clustered is not None:
-        is_few = is_few | ~np.isfinite(spread)
-    if by_margin.any():
-        change_p = np.where(by_margin, _changed_p(apart[1] - apart[0], points, clustered, "points"), change_p)
-        is_few = is_few | (by_margin & ~np.isfinite(points))
-    kinds = [undefined, moved == 0, is_few, p < config.alpha, change_p < config.alpha]
-    reasons = np.select(kinds, ["no rows", "same", "few", "", "turned"], "chance").tolist()
-    of_rates = _variances_of_rates(joint, names)
-    for g, m in np.argwhere(~sides[0].itself).tolist():
-        pair = sides[0].pair(g, m)
-        name = names[m]
-        reason = reasons[g][m]
-        ratio_before, ratio_after = (side_ratios[g, m] for side_ratios in ratios)
-        difference_before, difference_after = (side_differences[g, m] for side_differences in differences)
-        if reason == "no rows" or not np.isfinite(change[g, m]):
-            times = math.nan
-        else:
-            times = math.log(ratio_after.value / ratio_before.value)
-        log = _interval(times, float(spread[g, m]), _reach(clustered, "change", g, m, config.confidence))
-        moved_by = difference_after.value - difference_before.value
-        yield Change(
-            before=joint.before,
-            after=joint.after,
-            attribute=joint.attribute,
-            group=pair.group,
-            reference=pair.reference,
-            metric=name,
-            value_before=float(group_changes.before[g, m]),
-            value_after=float(group_changes.after[g, m]),
-            value_change=_rate_interval(group_changes, of_rates, g, m, config.confidence),
-            ratio_before=ratio_before,
-            ratio_after=ratio_after,
-            ratio_change=Interval(*(math.exp(end) for end in (log.value, log.low, log.high))),
-            difference_before=difference_before,
-            difference_after=difference_after,
-            difference_change=_interval(
-                moved_by, float(points[g, m]), _reach(clustered, "points", g, m, config.confidence)
-            ),
-            p=math.nan if reason in UNTESTED else float(p[g, m]),
-            p_holm=math.nan,
-            change_p=math.nan if reason in UNTESTED else float(change_p[g, m]),
-            change_p_holm=math.nan,
-            moved=False,
-            tau=tau_of(name, config),
-            margin=margin_of(name, config) if config.margin else None,
-            word="undecided",
-            reason=reason,
-            deciding=(joint.attribute, name) in deciding,
-        )
-
-
-def _same_difference_p(
-    sides: Sequence[Compared],
-    apart: tuple[Floats, Floats],
-    variance: Floats,
-    clustered: ClusteredVariances | None,
-) -> Floats:
-    """Return p-values of "the differences before and after are equally far from 0".
-
-    As `same_size_p` has it of ratios. The variance of after + before is what twice those of both leave of
-    that of after − before.
-    """
-    before, after = (_variance_of_difference(side) for side in sides)
-    total_variance = np.maximum(2 * before + 2 * after - variance, 0.0)
-    degrees = None
-    if clustered is not None:
-        degrees = (clustered.degrees["points"], clustered.degrees["points"])
-    return same_size_p(apart[1] - apart[0], variance, apart[1] + apart[0], total_variance, degrees)
-
-
-def _changed_p(
-    change: Floats, variance: Floats, clustered: ClusteredVariances | None, name: Literal["change", "points"]
-) -> Floats:
-    """Return p-values of "the ratios, or the differences, before and after are the same"."""
-    z = divide(change, np.sqrt(variance))
-    if clustered is None:
-        return normal_p(z)
-    return t_test_p(z, clustered.degrees[name])
-
-
-def _variance_of_difference(side: Compared) -> Floats:
-    """Return the variances of differences from the references' rates; by clusters where rows share some."""
-    variance = np.zeros(side.value.shape)
-    for rows in side.rows:
-        rate = divide(rows.numerator, rows.denominator)
-        variance = variance + divide(rate * (1 - rate), rows.denominator)
-    if side.clustered is None:
-        return variance
-    return np.where(side.clustered.is_tested, side.clustered.variance, variance)
-
-
-def _reference_changes(sides: TwoSides, names: Sequence[str], reference_indices: Ints) -> RateChanges:
-    """Return the same of each group's reference."""
-    members = np.eye(len(sides.n))
-    if (reference_indices == REST).all():
-        return rate_changes(sides.merge_groups(1 - members), names)
-    group_changes = rate_changes(sides, names)
-    columns = np.arange(len(names))
-    of_references = {}
-    for name, array in vars(group_changes).items():
-        of_references[name] = np.broadcast_to(array[reference_indices, columns], array.shape)
-    return RateChanges(**of_references)
-
-
-def _is_more_equal(row: Change) -> bool:
-    """Return whether the measured gap is nearer to equal rates than before: 0.5 and 2 are equally near."""
-    if has_margin(row.margin):
-        return abs(row.difference_after.value) < abs(row.difference_before.value)
-    size_before, size_after = (abs(math.log(ratio.value)) for ratio in (row.ratio_before, row.ratio_after))
-    return size_after < size_before
-
-
-def _variances_of_rates(joint: BeforeAfter, names: Sequence[str]) -> ClusteredVariances | None:
-    """Return the variances of changes of each group's rates by clusters, where rows share some."""
-    if joint.shares_clusters:
-        return rate_variances(joint, names)
-    return None
-
-
-def _degrees_of_ratios(clustered: ClusteredVariances | None) -> tuple[Floats, Floats] | None:
-    """Return the degrees of freedom of both tests of a change of the ratio; None of normal ones."""
-    if clustered is None:
-        return None
-    return clustered.degrees["change"], clustered.degrees["total"]
-
-
-def _reach(clustered: ClusteredVariances | None, name: str, g: int, m: int, confidence: float) -> float:
-    """Return how many standard errors an interval reaches to each side."""
-    if clustered is None:
-        return NormalDist().inv_cdf((1 + confidence) / 2)
-    return float(t_quantile(clustered.degrees[name][g, m], confidence))
-
-
-def _interval(value: float, variance: float, reach: float) -> Interval:
-    """Return a value with its interval; a variance of 0, of nothing that moved, says nothing."""
-    if variance > 0:
-        half = reach * math.sqrt(variance)
-    else:
-        half = math.nan
-    return Interval(value, value - half, value + half)
-
-
-def _rate_interval(
-    changes: RateChanges, clustered: ClusteredVariances | None, g: int, m: int, confidence: float
-) -> Interval:
-    variance = changes.points[g, m] if clustered is None else clustered.variance["points"][g, m]
-    reach = _reach(clustered, "points", g, m, confidence)
-    return _interval(float(changes.after[g, m] - changes.before[g, m]), float(variance), reach)
-
-
-def _rate_changes(joint: BeforeAfter, config: AuditConfig) -> Iterator[RateChange]:
-    """Yield how each rate of each group changed."""
-    names = defined(COMPARED, joint.labelled)
-    changes = rate_changes(joint.sides, names)
-    clustered = _variances_of_rates(joint, names)
-    for g, group in enumerate(joint.groups):
-        for m, name in enumerate(names):
-            change = _rate_interval(changes, clustered, g, m, config.confidence)
-            variance = changes.points[g, m] if clustered is None else clustered.variance["points"][g, m]
-            p = math.nan
-            if changes.moved[g, m] >= FEW_MOVED and variance > 0:
-                z = np.asarray(change.value / math.sqrt(variance))
-                p = float(normal_p(z))
-                if clustered is not None:
-                    p = float(t_test_p(z, clustered.degrees["points"][g, m]))
-            values = float(changes.before[g, m]), float(changes.after[g, m])
-            yield RateChange(joint.before, joint.after, joint.attribute, group, name, *values, change, p)
-
-
-def _gap_before(row: Change) -> Interval:
-    """Return the number that was judged before: the ratio, or the difference."""
-    if has_margin(row.margin):
-        return row.difference_before
-    return row.ratio_before
-
-
-def _gap_after(row: Change) -> Interval:
-    """Return the same after."""
-    if has_margin(row.margin):
-        return row.difference_after
-    return row.ratio_after
-
-
-def _gap_change(row: Change) -> Interval:
-    """Return how it changed: the ratio after over that before, or the difference of the differences."""
-    if has_margin(row.margin):
-        return row.difference_change
-    return row.ratio_change
-
-
-def _name_gaps_of_changes(rows: Iterable[Change]) -> str:
-    """Return the name of these numbers, in the plural."""
-    return name_gaps(rows).replace("ratio", "ratios").replace("difference", "differences")
-
 
 MOST_SENTENCES = 6  # unless all are asked for
 MOST_GROUPS = 20  # in a figure; the tables have all
@@ -506,172 +53,60 @@ REASONS = {
     "chance": "could be chance",
     "": "",
 }
+REASONS_OF_NUMBERS = REASONS | {"no rows": "no rows, or no spread"}
 MOVED = "moved"
-OVERALL = ("accuracy", "selection-rate")  # of all rows, in a sentence
+OVERALL = ("accuracy", "selection-rate", "mae", "mean")  # of all rows, in a sentence
+
+Columns = dict[str, Callable[[Change], TableCell]]
 
 
-def word_of(row: Change | NumberChange) -> str:
-    """Return the word on a disparity: "better", "hardly worse", "moved", "not decided"."""
+def word_of(row: Change) -> str:
+    """Return the word on a gap: "better", "hardly worse", "moved", "not decided"."""
     if row.moved:
         return MOVED
     if row.word != "hardly":
         return WORDS[row.word]
-    if (isinstance(row, Change) and _is_more_equal(row)) or (
-        isinstance(row, NumberChange) and is_nearer(row)
-    ):
-        return "hardly better"
-    return "hardly worse"
+    return "hardly better" if row.is_nearer else "hardly worse"
 
 
-def look_of(row: Change | NumberChange) -> Verdict | None:
+def look_of(row: Change) -> Verdict | None:
     """Return the verdict that its cell is marked with."""
     return None if row.moved else LOOKS[row.word]
 
 
-def order_of(row: Change | NumberChange) -> tuple[float, float]:
+def order_of(row: Change) -> tuple[float, float]:
     """Return where a change stands: the worse first, then by p."""
     place = ("worse", "better", "hardly", "undecided").index(row.word) - 0.5 * row.moved
     return place, 2.0 if math.isnan(row.p) else row.p
 
 
-def change_sections(changes: Changes, report: Report, view: View) -> tuple[Section, ...]:
-    """Return a section for each pair of models, or slices, that are compared; none where none are.
-
-    A brief view has no columns that 80 characters have no room for, and no rates of groups.
-    """
-    pairs = dict.fromkeys((row.before, row.after) for row in changes.changes)
-    if not pairs or (report.config.sliced_by and view.brief and view.max_rows is not None):
-        return ()
-    sections = [_pair_section(before, after, changes, report, view) for before, after in pairs]
-    if report.config.sliced_by:
-        sections = [replace(section, folded=True) for section in sections]
-    family = format_count(changes.family, "comparison")
-    percent = f"{100 * report.config.confidence:g} %"
-    closer = "the ratio is closer to 1"
-    equally = " (0.5 and 2 are equally far)"
-    change = "the ratio after over the ratio before"
-    gaps = _name_gaps_of_changes(changes.changes)
-    if gaps == "differences":
-        closer = "the difference is closer to 0"
-        equally = ""
-        change = "the difference after less that before"
-    notes = [
-        f"better: {closer} than before{equally}, by more than chance. "
-        "worse: it is farther away. moved: it is another one by more than chance, and neither is shown.",
-        f"change: {change}, with the {percent} interval of this change alone"
-        + (", rows paired." if not report.config.sliced_by else "; the rows of two slices are independent.")
-        + f" p (Holm): of no change, alone, and adjusted for {family}; better and worse go by p of size.",
-        f"too few rows: fewer than {FEW_OVER} behind a rate, or fewer than {FEW_MOVED} counted differently.",
-    ]
-    if gaps == "ratios or differences":
-        notes.append(
-            "Of a rate with a margin better is: the difference is closer to 0 than before; and change is the "
-            "difference after less that before."
-        )
-    if any(row.word == "hardly" for row in changes.changes):
-        notes.append(_describe_hardly(report))
-    if any(row.reason == "same" for row in changes.changes):
-        notes.append("nothing moved: each row is counted as before.")
-    if report.config.has_gate:
-        notes.append(f"--fail and --fail-on go by {model_name(changes.changes[-1].after, report)}.")
-    return (*sections, Section("In the tables of changes", notes=tuple(notes)))
+def worst_groups_first(rows: Iterable[Change]) -> list[Change]:
+    """Return changes by group, the group with the worst first."""
+    return keep_together(sorted(rows, key=order_of), lambda row: (row.attribute, row.group))
 
 
-def short_changes(changes: Changes, report: Report) -> Sequence[Section]:
-    """Return the ratios that became better or worse, and how rates of everybody changed.
-
-    Of slices the summary says it.
-    """
-    if report.config.sliced_by:
-        return ()
-    sections = []
-    for before, after in dict.fromkeys((row.before, row.after) for row in changes.changes):
-        rows = [row for row in changes.changes if row.deciding and (row.before, row.after) == (before, after)]
-        decided = _worst_groups_first([row for row in rows if row.word != "undecided" or row.moved])
-        overall = [
-            row
-            for row in changes.rate_changes
-            if row.attribute == ALL and (row.before, row.after) == (before, after)
-        ]
-        several = len({row.attribute for row in decided}) > 1
-        columns: dict[str, Callable[[Change], TableCell]] = {}
-        if several:
-            columns["attribute"] = lambda row: TableCell(row.attribute)
-        columns |= {
-            "group": lambda row: formatting.group_cell(row.group, small=False),
-            "metric": lambda row: TableCell(row.metric),
-            "before": lambda row: formatting.number_cell(_gap_before(row).value, digits=2),
-            "after": lambda row: formatting.number_cell(_gap_after(row).value, digits=2),
-            "change": lambda row: formatting.fine_cell(_gap_change(row), 2),
-            "disparity": lambda row: TableCell(word_of(row), verdict=look_of(row)),
-        }
-        title = f"From {model_name(before, report)} to {model_name(after, report)}"
-        overall_sentences = _describe_overall(overall)
-        if decided:
-            table = SHORT.table("", columns, decided)
-            gaps = _name_gaps_of_changes(decided)
-            sections.append(Section(f"{title}, {gaps}", overall_sentences, (table,)))
-        else:
-            sections.append(Section(title, (summarise_counts(rows), *overall_sentences)))
-    return sections
+def _decided(rows: Iterable[Change]) -> list[Change]:
+    """Return those of which something is shown, worst first."""
+    return sorted((row for row in rows if row.word != "undecided" or row.moved), key=order_of)
 
 
-def _describe_hardly(report: Report) -> str:
-    """Return the meaning of "hardly"."""
-    by_metric = dict(report.config.least_change_by_metric)
-    least = f"{by_metric.pop(DEFAULT):g}"
-    others = [f"{name} {change:g}" for name, change in by_metric.items()]
-    if others:
-        least += f" ({', '.join(others)})"
-    return (
-        "hardly better, hardly worse: by more than chance, and the measured distance of the two rates by "
-        f"less than {least} (--least-change); counted as neither."
-    )
+def _of_pair(changes: Changes, before: str, after: str) -> Changes:
+    """Return the changes between two models or slices."""
+    values = (row for row in changes.value_changes if (row.before, row.after) == (before, after))
+    rows = (row for row in changes.changes if (row.before, row.after) == (before, after))
+    return Changes(tuple(rows), tuple(values))
 
 
-def _pair_section(before: str, after: str, changes: Changes, report: Report, view: View) -> Section:
-    """Return the section of one pair."""
-    pair_changes = [row for row in changes.changes if (row.before, row.after) == (before, after)]
-    rows = [row for row in pair_changes if row.deciding]
-    not_deciding = [row for row in pair_changes if not row.deciding]
-    rates = [row for row in changes.rate_changes if (row.before, row.after) == (before, after)]
-    overall = [row for row in rates if row.attribute == ALL]
-    decided = _worst_first([row for row in rows if row.word != "undecided" or row.moved])
-    sentences = [
-        _describe_change(row, report) for row in decided[: None if view.max_rows is None else MOST_SENTENCES]
-    ]
-    n_more = len(decided) - len(sentences)
-    if n_more:
-        sentences.append(f"And {n_more} more: see the table.")
-    tables = []
-    make = _brief_table if view.brief else _table
-    for attribute, of_attribute in group_by(rows, lambda row: row.attribute).items():
-        ordered = _worst_groups_first(of_attribute)
-        preposition = "to" if _name_gaps_of_changes(ordered) == "ratios" else "from"
-        title = f"{attribute}: {_name_gaps_of_changes(ordered)} {preposition} {_reference_name(ordered)}"
-        tables.append(make(title, ordered, changes, report, view))
-    if not view.brief:
-        title = "Other metrics, which do not decide"
-        if not_deciding:
-            tables += [_table(title, _worst_groups_first(not_deciding), changes, report, view)]
-        of_groups = [row for row in rates if row.attribute != ALL]
-        tables += [
-            _rate_table("All rows", overall, ()),
-            _rate_table("Rates of each group", of_groups, ("attribute", "group")),
-        ]
-    ordered = sorted(rows, key=lambda row: (row.attribute, COMPARED.index(row.metric)))
-    by_rate = group_by(ordered, lambda row: (row.attribute, row.metric))
-    figures = []
-    for (attribute, metric), rate_rows in by_rate.items():
-        title = f"{attribute}: {RATES[metric].label}, {name_gaps(rate_rows[:1])} before and after"
-        figures.append(Chart(title, _plot_changes(rate_rows)))
-    title = f"From {model_name(before, report)} to {model_name(after, report)}: {describe_outcome(rows)}"
-    return Section(
-        title,
-        (summarise_counts(rows), *sentences, *_describe_overall(overall)),
-        tuple(tables),
-        charts=tuple(figures),
-    )
+def _name_gaps(rows: Iterable[Change]) -> str:
+    """Return the name of the numbers that are judged, in the plural."""
+    return name_gaps(rows).replace("ratio", "ratios").replace("difference", "differences")
+
+
+def _name_pair(before: str, after: str, report: Report) -> str:
+    return f"From {model_name(before, report)} to {model_name(after, report)}"
+
+
+# -- in words
 
 
 def model_name(model: str, report: Report) -> str:
@@ -679,14 +114,13 @@ def model_name(model: str, report: Report) -> str:
     return f"{report.config.slice_name or 'model'} {model}"
 
 
-def summarise_changes(changes: Changes | NumberChanges, report: Report) -> str:
+def summarise_changes(changes: Changes, report: Report) -> str:
     """Return how many disparities became better or worse, in a sentence; empty where nothing is compared."""
-    pairs = list(dict.fromkeys((row.before, row.after) for row in changes.changes))
-    if not pairs:
+    if not changes.pairs:
         return ""
-    (before, after), sliced = pairs[0], report.config.slice_name
-    if len(pairs) == 1:
-        where = f"From {model_name(before, report)} to {model_name(after, report)}"
+    (before, after), sliced = changes.pairs[0], report.config.slice_name
+    if len(changes.pairs) == 1:
+        where = _name_pair(before, after, report)
     elif sliced:
         where = f"From one {sliced} to the next"
     else:
@@ -694,14 +128,14 @@ def summarise_changes(changes: Changes | NumberChanges, report: Report) -> str:
     return f"{where}: {describe_outcome([row for row in changes.changes if row.deciding])}."
 
 
-def describe_outcome(rows: Sequence[Change | NumberChange]) -> str:
+def describe_outcome(rows: Sequence[Change]) -> str:
     """Return how many changes are worse, better, and hardly any: "1 worse, 2 better"."""
     outcomes = Counter(MOVED if row.moved else WORDS[row.word] for row in rows)
     named = (WORDS["worse"], WORDS["better"], WORDS["hardly"], MOVED)
     return ", ".join(f"{outcomes[word]} {word}" for word in named if outcomes[word]) or "nothing decided"
 
 
-def summarise_counts(rows: Sequence[Change | NumberChange]) -> str:
+def summarise_counts(rows: Sequence[Change]) -> str:
     """Return how many disparities became better, worse, or are not decided."""
     outcomes = Counter(MOVED if row.moved else row.word for row in rows)
     better, worse, hardly, still = (outcomes[word] for word in WORDS)
@@ -721,75 +155,89 @@ def summarise_counts(rows: Sequence[Change | NumberChange]) -> str:
     return f"Of {count_text} {worse} became larger and {better} smaller by more than chance{remaining_text}."
 
 
-def _describe_change(row: Change, report: Report) -> str:
-    """Return the sentence on a disparity's change: who is treated more, or less, equally, and by how much."""
-    how = f"{'more' if _is_more_equal(row) else 'less'} equally"
-    if row.word == "hardly":
-        how = f"hardly {how}"
-    elif row.moved:
-        how = "otherwise"
-    who = f"{formatting.format_group(row.group)} ({row.attribute})"
-    if report.config.sliced_by:
-        subject = f"In {model_name(row.after, report)} {who} is treated {how} than in {row.before}"
+def _format_value(row: Change | ValueChange, value: float, report: Report) -> str:
+    """Write a rate, or a mean in the decimals of the model after."""
+    if not report.config.of_numbers:
+        return formatting.number(value)
+    return format_measure(row.metric, value, _digits_after(row, report))
+
+
+def _digits_after(row: Change | ValueChange, report: Report) -> int:
+    """Return the decimals in which the numbers of the model after are written."""
+    digits: int = next(numbers.digits for numbers in report.found[NUMBERS_KEY] if numbers.model == row.after)
+    return digits
+
+
+def _label(metric: str) -> str:
+    """Return the name of a rate or a measure in a sentence."""
+    return RATES[metric].label if metric in RATES else NUMBER_MEASURES[metric].label
+
+
+def _with_limits(change: Interval, write: Callable[[float], str], unit: str = "") -> str:
+    """Return a change and its limits in brackets; of nothing that moved that."""
+    text = f"{write(change.value)}{unit}"
+    if not math.isnan(change.low):
+        text += f", {write(change.low)} to {write(change.high)}"
+    elif change.value == 0:
+        text = "no row moved"
+    return f"({text})"
+
+
+def _describe_gaps(row: Change, report: Report) -> str:
+    """Return a gap before and after: "ratio 0.50 → 0.90 (1.80 times, 1.50 to 2.10)"."""
+    before, after, change = row.gaps
+    if report.config.of_numbers:
+        texts = [_format_value(row, gap.value, report) for gap in (before, after)]
+        limits = _with_limits(change, lambda value: _format_value(row, value, report))
+    elif has_margin(row.margin):
+        margin = row.margin
+        texts = [formatting.points(gap.value, margin) for gap in (before, after)]
+        limits = f"points {_with_limits(change, lambda value: f'{100 * value:+.1f}')}"
     else:
-        subject = f"Model {row.after} treats {who} {how} than {row.before}"
-    word = word_of(row)
-    if row.moved:
-        word += "; nearer or farther is not shown"
-    if has_margin(row.margin):
-        return f"{subject}: {_describe_difference_change(row, row.margin)}: {word}."
-    low, high = (formatting.number(end, 2) for end in (row.ratio_change.low, row.ratio_change.high))
-    before, after = (
-        formatting.ratio(ratio.value, row.tau, 2) for ratio in (row.ratio_before, row.ratio_after)
-    )
-    return (
-        f"{subject}: {RATES[row.metric].label} ratio to {formatting.format_group(row.reference)} {before} → "
-        f"{after} ({formatting.number(row.ratio_change.value, 2)} times, {low} to {high}): {word}."
-    )
+        texts = [formatting.ratio(gap.value, row.tau or math.nan, 2) for gap in (before, after)]
+        limits = _with_limits(change, lambda value: formatting.number(value, 2), " times")
+    return f"{name_gaps([row])} {' → '.join(texts)} {limits}"
 
 
-def _describe_difference_change(row: Change, margin: float) -> str:
-    """Return a difference before and after: "false positive rate −9.1 → −2.3 points from white (6.8, …)"."""
-    before, after = (
-        formatting.points(gap.value, margin) for gap in (row.difference_before, row.difference_after)
-    )
-    change, low, high = (f"{100 * number:+.1f}" for number in vars(row.difference_change).values())
+def _describe_change(row: Change, report: Report) -> str:
+    """Return the sentence on a change: whose gap in what became smaller or larger, by how much."""
+    group = formatting.format_group(row.group)
     reference = formatting.format_group(row.reference)
+    verb = "narrows" if row.is_nearer else "widens"
+    word = word_of(row)
+    if row.word == "hardly":
+        verb = f"hardly {verb}"
+    elif row.moved:
+        verb = "moves"
+        word += "; nearer or farther is not shown"
     return (
-        f"{RATES[row.metric].label} {before} → {after} points from that of {reference} "
-        f"({change}, {low} to {high})"
+        f"From {row.before} to {model_name(row.after, report)} the gap in {_label(row.metric)} between "
+        f"{group} and {reference} ({row.attribute}) {verb}: {_describe_gaps(row, report)}: {word}."
     )
 
 
-def _describe_overall(rows: Sequence[RateChange]) -> tuple[str, ...]:
-    """Return how the overall rates changed."""
-    row_by_metric = {row.metric: row for row in rows}
+def describe_first(changes: Changes, report: Report) -> str:
+    """Return the sentence on the change that is worse, else better, most surely; empty where none is."""
+    rows = [row for row in changes.changes if row.deciding and row.word in ("worse", "better")]
+    if not rows:
+        return ""
+    return _describe_change(min(rows, key=order_of), report)
+
+
+def _describe_overall(changes: Changes, report: Report) -> tuple[str, ...]:
+    """Return how the values of everybody changed, in a sentence."""
+    row_by_metric = {row.metric: row for row in changes.value_changes if row.attribute == ALL}
     clauses = []
     for row in (row_by_metric[name] for name in OVERALL if name in row_by_metric):
-        change = f"{row.change.value:+.3f}, {row.change.low:+.3f} to {row.change.high:+.3f}"
-        moved = "no row moved"
-        if math.isfinite(row.change.low):
-            moved = change
-        before, after = (formatting.number(value) for value in (row.value_before, row.value_after))
-        clauses.append(f"{RATES[row.metric].label} {before} → {after} ({moved})")
+
+        def write_change(value: float, row: ValueChange = row) -> str:
+            return _format_value(row, value, report) if report.config.of_numbers else f"{value:+.3f}"
+
+        texts = [_format_value(row, value, report) for value in (row.value_before, row.value_after)]
+        clauses.append(f"{_label(row.metric)} {' → '.join(texts)} {_with_limits(row.change, write_change)}")
     if clauses:
-        return (f"All rows: {', '.join(clauses)}.",)
+        return (f"All rows: {'; '.join(clauses)}.",)
     return ()
-
-
-def _reference_name(rows: Sequence[Change]) -> str:
-    names = list(dict.fromkeys(formatting.format_group(row.reference) for row in rows))
-    if len(names) == 1:
-        return names[0]
-    return "the reference of each"
-
-
-def _worst_first(rows: Sequence[Change]) -> list[Change]:
-    return sorted(rows, key=order_of)
-
-
-def _worst_groups_first(rows: Sequence[Change]) -> list[Change]:
-    return keep_together(_worst_first(rows), lambda row: (row.attribute, row.group))
 
 
 def _describe_reason(row: Change, changes: Changes, report: Report) -> str:
@@ -799,84 +247,241 @@ def _describe_reason(row: Change, changes: Changes, report: Report) -> str:
     among = ""
     if row.deciding and row.reason in ("chance", "turned"):
         among = formatting.among_text(row.change_p, changes.family, report.config.confidence)
-    return REASONS[row.reason] + among
+    reasons = REASONS_OF_NUMBERS if report.config.of_numbers else REASONS
+    return reasons[row.reason] + among
 
 
-def _brief_table(
-    title: str, rows: Sequence[Change], changes: Changes, report: Report, view: View
-) -> TextTable:
-    """Return the changes as they fit 80 columns."""
-    columns: dict[str, Callable[[Change], TableCell]] = {
-        "group": lambda row: formatting.group_cell(row.group, small=False),
-        "metric": lambda row: TableCell(row.metric),
-        "before": lambda row: formatting.number_cell(_gap_before(row).value),
-        "after": lambda row: formatting.number_cell(_gap_after(row).value),
-        "change": lambda row: formatting.fine_cell(_gap_change(row), 2),
-        "p (Holm)": lambda row: formatting.both_p_cell(row.change_p, row.change_p_holm),
-        "disparity": lambda row: TableCell(
-            _describe_reason(row, changes, report) or word_of(row), verdict=look_of(row)
-        ),
-    }
-    return view.table(title, columns, rows)
+def _describe_hardly(report: Report) -> str:
+    """Return the meaning of "hardly"."""
+    by_metric = dict(report.config.least_change_by_metric)
+    least = f"{by_metric.pop(DEFAULT):g}"
+    others = [f"{name} {change:g}" for name, change in by_metric.items()]
+    if others:
+        least += f" ({', '.join(others)})"
+    amount = f"measured distance of the two rates by less than {least} (--least-change)"
+    if report.config.of_numbers:
+        amount = f"size of the difference by less than {LEAST_SHARE:g} of the margin"
+    return f"hardly better, hardly worse: by more than chance, and the {amount}; counted as neither."
 
 
-def _table(title: str, rows: Sequence[Change], changes: Changes, report: Report, _: View) -> TextTable:
-    """Return the changes with all their numbers."""
+def _describe_columns(changes: Changes, report: Report) -> Iterator[str]:
+    """Yield the notes on the tables of changes."""
+    closer = "the ratio is closer to 1"
+    equally = " (0.5 and 2 are equally far)"
+    change = "the ratio after over the ratio before"
+    gaps = _name_gaps(changes.changes)
+    if gaps == "differences":
+        closer = "the difference is closer to 0"
+        equally = ""
+        change = "the difference after less that before"
+    rows = "; the rows of two slices are independent" if report.config.sliced_by else ", rows paired"
+    yield (
+        f"better: {closer} than before{equally}, by more than chance. "
+        "worse: it is farther away. moved: it is another one by more than chance, and neither is shown."
+    )
+    family = format_count(changes.family, "comparison")
+    yield (
+        f"change: {change}, with the {100 * report.config.confidence:g} % interval of this change alone"
+        f"{rows}. p (Holm): of no change, alone, and adjusted for {family}; better and worse go by p of size."
+    )
+    reasons = {row.reason for row in changes.changes}
+    few = f"fewer than {FEW_OVER} behind a rate, or fewer than {FEW_MOVED} counted differently"
+    if report.config.of_numbers:
+        few = "those of the group, or of its reference, are worth fewer than 30"
+    if "few" in reasons:
+        yield f"too few rows: {few}."
+    if gaps == "ratios or differences":
+        yield (
+            "Of a rate with a margin better is: the difference is closer to 0 than before; and change is the "
+            "difference after less that before."
+        )
+    if any(row.word == "hardly" for row in changes.changes):
+        yield _describe_hardly(report)
+    if "same" in reasons:
+        yield "nothing moved: each row is counted as before."
+    if report.config.has_gate:
+        yield f"--fail and --fail-on go by {model_name(changes.changes[-1].after, report)}."
 
-    def word(row: Change) -> TableCell:
+
+# -- sections and tables
+
+
+def change_sections(changes: Changes, report: Report, view: View) -> tuple[Section, ...]:
+    """Return a section for each pair of models, or slices, that are compared; none where none are.
+
+    A brief view has no columns that 80 characters have no room for, and no rates or means of groups.
+    """
+    is_sliced = bool(report.config.sliced_by)
+    if not changes.pairs or (is_sliced and view.brief and view.max_rows is not None):
+        return ()
+    sections = []
+    for before, after in changes.pairs:
+        sections.append(replace(_pair_section(before, after, changes, report, view), folded=is_sliced))
+    notes = tuple(_describe_columns(changes, report))
+    return (*sections, Section("In the tables of changes", notes=notes))
+
+
+def short_changes(changes: Changes, report: Report) -> Sequence[Section]:
+    """Return the gaps that became better or worse, and how rates or means of everybody changed.
+
+    Of slices the summary says it.
+    """
+    if report.config.sliced_by:
+        return ()
+    sections = []
+    for before, after in changes.pairs:
+        of_pair = _of_pair(changes, before, after)
+        rows = [row for row in of_pair.changes if row.deciding]
+        decided = worst_groups_first(_decided(rows))
+        overall = _describe_overall(of_pair, report)
+        title = _name_pair(before, after, report)
+        if decided:
+            columns = _columns(changes, report, SHORT)
+            if len({row.attribute for row in decided}) == 1:
+                del columns["attribute"]
+            table = SHORT.table("", columns, decided)
+            sections.append(Section(f"{title}, {_name_gaps(decided)}", overall, (table,)))
+        else:
+            sections.append(Section(title, (summarise_counts(rows), *overall)))
+    return sections
+
+
+def _pair_section(before: str, after: str, changes: Changes, report: Report, view: View) -> Section:
+    """Return the section of one pair."""
+    of_pair = _of_pair(changes, before, after)
+    rows = [row for row in of_pair.changes if row.deciding]
+    decided = _decided(rows)
+    most = None if view.max_rows is None else MOST_SENTENCES
+    sentences = [_describe_change(row, report) for row in decided[:most]]
+    if len(decided) > len(sentences):
+        sentences.append(f"And {len(decided) - len(sentences)} more: see the table.")
+    columns = _columns(changes, report, view)
+    del columns["attribute"]
+    tables = []
+    for attribute, of_attribute in group_by(rows, lambda row: row.attribute).items():
+        gaps = _name_gaps(of_attribute)
+        title = f"{attribute}: {gaps} {'to' if gaps == 'ratios' else 'from'} {_name_references(of_attribute)}"
+        tables.append(view.table(title, columns, worst_groups_first(of_attribute)))
+    if not view.brief:
+        others = worst_groups_first(row for row in of_pair.changes if not row.deciding)
+        if others:
+            tables.append(view.table("Other metrics, which do not decide", columns, others))
+        tables.append(_value_table(of_pair, report, view))
+    return Section(
+        f"{_name_pair(before, after, report)}: {describe_outcome(rows)}",
+        (summarise_counts(rows), *sentences, *_describe_overall(of_pair, report)),
+        tuple(tables),
+        charts=() if report.config.of_numbers else tuple(_plot_rates(rows)),
+    )
+
+
+def _name_references(rows: Sequence[Change]) -> str:
+    names = list(dict.fromkeys(formatting.format_group(row.reference) for row in rows))
+    if len(names) == 1:
+        return names[0]
+    return "the reference of each"
+
+
+def _cell(row: Change | ValueChange, estimate: Interval, report: Report, digits: int = 3) -> TableCell:
+    """Return a rate or a mean, or a difference of these, with its interval in small print."""
+    if not report.config.of_numbers:
+        return formatting.fine_cell(estimate, digits)
+    fine = format_interval(row.metric, estimate, _digits_after(row, report))
+    return TableCell(_format_value(row, estimate.value, report), fine, estimate.value)
+
+
+def _name_metric(row: Change | ValueChange) -> str:
+    return row.metric if row.metric in RATES else NUMBER_MEASURES[row.metric].label
+
+
+def _columns(changes: Changes, report: Report, view: View) -> Columns:
+    """Return the columns of changes: fewer in a brief view, and fewest in a short answer."""
+
+    def bare(row: Change, gap: Interval) -> TableCell:
+        return TableCell(_format_value(row, gap.value, report), "", gap.value)
+
+    def ratio(row: Change, estimate: Interval | None) -> TableCell:
+        return formatting.ratio_cell(estimate or UNDEFINED, row.tau or math.nan)
+
+    def outcome(row: Change) -> TableCell:
+        word = word_of(row)
         reason = _describe_reason(row, changes, report)
-        return TableCell(word_of(row) + (reason and f": {reason}"), verdict=look_of(row))
+        if reason and view is not SHORT:
+            word = reason if view.brief else f"{word}: {reason}"
+        return TableCell(word, verdict=look_of(row))
 
-    columns: dict[str, Callable[[Change], TableCell]] = {
-        "group": lambda row: TableCell(row.group),
-        "reference": lambda row: TableCell(row.reference),
-        "metric": lambda row: TableCell(row.metric),
-        "ratio before": lambda row: formatting.ratio_cell(row.ratio_before, row.tau),
-        "ratio after": lambda row: formatting.ratio_cell(row.ratio_after, row.tau),
-        "change (times)": lambda row: formatting.fine_cell(row.ratio_change),
-        "difference before": lambda row: formatting.fine_cell(row.difference_before),
-        "difference after": lambda row: formatting.fine_cell(row.difference_after),
-        "change": lambda row: formatting.fine_cell(row.difference_change),
+    columns: Columns = {
+        "attribute": lambda row: TableCell(row.attribute),
+        "group": lambda row: formatting.group_cell(row.group, small=False),
+    }
+    if view.brief:
+        columns["metric"] = lambda row: TableCell(_name_metric(row))
+        columns["before"] = lambda row: bare(row, row.gaps[0])
+        columns["after"] = lambda row: bare(row, row.gaps[1])
+        columns["change"] = lambda row: _cell(row, row.gaps[2], report, 2)
+        if view is not SHORT:
+            columns["p (Holm)"] = lambda row: formatting.both_p_cell(row.change_p, row.change_p_holm)
+        return columns | {"disparity": outcome}
+    columns["reference"] = lambda row: TableCell(row.reference)
+    columns["metric"] = lambda row: TableCell(_name_metric(row))
+    if not report.config.of_numbers:
+        columns["ratio before"] = lambda row: ratio(row, row.ratio_before)
+        columns["ratio after"] = lambda row: ratio(row, row.ratio_after)
+        columns["change (times)"] = lambda row: formatting.fine_cell(row.ratio_change or UNDEFINED)
+    return columns | {
+        "difference before": lambda row: _cell(row, row.difference_before, report),
+        "difference after": lambda row: _cell(row, row.difference_after, report),
+        "change": lambda row: _cell(row, row.difference_change, report),
         "p": lambda row: formatting.p_cell(row.change_p),
         "p (Holm)": lambda row: formatting.p_cell(row.change_p_holm),
         "p of size (Holm)": lambda row: formatting.p_cell(row.p_holm),
-        "disparity": word,
+        "disparity": outcome,
     }
-    return table_of(title, columns, rows)
 
 
-def _rate_table(title: str, rows: Sequence[RateChange], key_columns: Sequence[str]) -> TextTable:
-    """Return how rates changed; `key_columns` say whose they are."""
-    columns: dict[str, Callable[[RateChange], TableCell]] = {
-        name: (lambda row, name=name: TableCell(getattr(row, name)))  # type: ignore[misc]
-        for name in key_columns
-    }
-    columns |= {
-        "metric": lambda row: TableCell(row.metric),
-        "before": lambda row: formatting.number_cell(row.value_before),
-        "after": lambda row: formatting.number_cell(row.value_after),
-        "change": lambda row: formatting.fine_cell(row.change),
+def _value_table(changes: Changes, report: Report, view: View) -> TextTable:
+    """Return how the rates or means of everybody and of each group changed."""
+
+    def bare(row: ValueChange, value: float) -> TableCell:
+        return TableCell(_format_value(row, value, report), "", value)
+
+    columns: dict[str, Callable[[ValueChange], TableCell]] = {
+        "attribute": lambda row: TableCell(row.attribute),
+        "group": lambda row: TableCell(row.group),
+        "metric": lambda row: TableCell(_name_metric(row)),
+        "before": lambda row: bare(row, row.value_before),
+        "after": lambda row: bare(row, row.value_after),
+        "change": lambda row: _cell(row, row.change, report),
         "p": lambda row: formatting.p_cell(row.p),
     }
-    return table_of(title, columns, rows)
+    return view.table("All rows, and each group", columns, changes.value_changes)
+
+
+def _plot_rates(rows: Sequence[Change]) -> Iterator[Chart]:
+    """Yield a picture of each rate of each attribute."""
+    ordered = sorted(rows, key=lambda row: (row.attribute, COMPARED.index(row.metric)))
+    by_rate = group_by(ordered, lambda row: (row.attribute, row.metric))
+    for (attribute, metric), rate_rows in by_rate.items():
+        title = f"{attribute}: {RATES[metric].label}, {name_gaps(rate_rows[:1])} before and after"
+        yield Chart(title, _plot_changes(rate_rows))
 
 
 def _plot_changes(rows: Sequence[Change]) -> str:
     """Draw the changes of one rate: a ring before, a mark after, an arrow between them, intervals thin."""
     rows = rows[:MOST_GROUPS]
-    gaps = [_gap_before(row) for row in rows] + [_gap_after(row) for row in rows]
-    axis = gap_axis(gaps, rows[0].tau, rows[0].margin)
+    tau = rows[0].tau or math.nan
+    margin = rows[0].margin
+    axis = gap_axis([row.gaps[0] for row in rows] + [row.gaps[1] for row in rows], tau, margin)
     drawn = []
     for row in rows:
         look = LOOKS[row.word] or "undecided"
         word = word_of(row) if look_of(row) is None else SYMBOLS[look]
         if row.word in ("better", "worse"):
             word += f" {row.word}"
-        before = _gap_before(row)
-        after = _gap_after(row)
+        before, after, _ = row.gaps
         moved = f"{formatting.number(before.value, 2)} → {formatting.number(after.value, 2)}"
         tooltip = f"{row.group}: {moved} {row.word}"
-        marks = draw_allowed(axis, row.tau, row.margin, 18)
+        marks = draw_allowed(axis, tau, margin, 18)
         if not (math.isnan(before.value) or math.isnan(after.value)):
             before_label, after_label = (f"{row.group}, {when}" for when in ("before", "after"))
             marks += [
@@ -895,20 +500,47 @@ def _plot_changes(rows: Sequence[Change]) -> str:
         drawn.append(ChartRow(row.group, f"{moved} {word}", marks))
     title = "; ".join(f"{row.name} {row.value_text}" for row in drawn)
     allowed = "from τ to 1/τ"
-    if has_margin(rows[0].margin):
-        allowed = f"{format_allowed(rows[0].tau, rows[0].margin)} either way"
+    if has_margin(margin):
+        allowed = f"{format_allowed(tau, margin)} either way"
     return row_chart(title, axis, drawn, f"ring: before; mark: after; shaded: {allowed}")
+
+
+def _read_number_pairs(scan: Scan) -> tuple[Changes, ...]:
+    """Return the changes of each attribute under each pair of models, by its rows."""
+    config = compared_by(scan)
+    return tuple(number_changes.estimate_changes(pair, config) for pair in read_pairs(scan))
+
+
+def _shown(changes: Changes) -> dict[str, object]:
+    return shown_fields(changes) if changes.changes else {}
 
 
 CHANGES = Part[Sequence[BeforeAfter], Changes](
     "changes",
-    read=read_pairs,
-    judge=find_changes,
+    read=rate_changes.read_pairs,
+    judge=rate_changes.find_changes,
     found_type=Changes,
     tables={"changes": lambda changes, _: map(formatting.flatten, changes.changes)},
     sections=change_sections,
     short=short_changes,
-    data=lambda changes: vars(changes) if changes.changes else {},
+    data=_shown,
+    summary=summarise_changes,
+    changes=lambda changes: changes.changes,
+)
+NUMBER_CHANGES = Part[Sequence[Changes], Changes](
+    "number_changes",
+    read=_read_number_pairs,
+    read_by=BY_ESTIMATE,
+    judge=lambda estimates, base: number_changes.find_changes(estimates, base.decided_by, base.config),
+    found_type=Changes,
+    tables={
+        "number_changes": lambda changes, _: map(formatting.flatten, changes.changes),
+        "number_mean_changes": lambda changes, _: map(formatting.flatten, changes.value_changes),
+    },
+    sections=change_sections,
+    short=short_changes,
+    line=describe_first,
+    data=_shown,
     summary=summarise_changes,
     changes=lambda changes: changes.changes,
 )
