@@ -16,7 +16,7 @@ import numpy as np
 
 from fairbench_cli.audit.compare.family import adjust_family
 from fairbench_cli.audit.compare.references import Bools
-from fairbench_cli.audit.compare.report import Interval
+from fairbench_cli.audit.compare.report import Interval, Intervals
 from fairbench_cli.measures.counts import Floats
 
 # What became of a gap; hardly: it changed by more than chance, and by less than counts.
@@ -26,6 +26,9 @@ Word = Literal["better", "worse", "hardly", "undecided"]
 NoWord = Literal["no rows", "few", "same", "turned", "chance", ""]
 
 UNTESTED: tuple[NoWord, ...] = ("no rows", "few", "same")
+# What a change has before it is decided, and what one of numbers has not.
+OPEN: dict[str, Any] = {"p_holm": math.nan, "change_p_holm": math.nan, "moved": False, "word": "undecided"}
+NO_RATIOS: dict[str, Any] = dict.fromkeys(("ratio_before", "ratio_after", "ratio_change", "tau"))
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,22 @@ class Changes:
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """What is compared with each other: before and after."""
         return tuple(dict.fromkeys((row.before, row.after) for row in self.changes))
+
+
+def value_changes(
+    place: tuple[str, str, str],
+    groups: Sequence[str],
+    metrics: Sequence[str],
+    before: Floats,
+    after: Floats,
+    changes: Intervals,
+    p: Floats,
+) -> Iterator[ValueChange]:
+    """Yield how values changed, arrays of shape (groups, metrics); a place is before, after and attribute."""
+    for g, group in enumerate(groups):
+        for m, metric in enumerate(metrics):
+            values = (float(before[g, m]), float(after[g, m]))
+            yield ValueChange(*place, group, metric, *values, changes[g, m], float(p[g, m]))
 
 
 def find_reasons(

@@ -136,9 +136,7 @@ def _variances(
                 continue
             counted = np.broadcast_to(influences.counted[:, m], of_pair.shape)
             sums, signs = _cluster_sums(ways, of_pair, counted, joint)
-            value, freedom = linear_variance(sums, signs)
-            variance[name][g, m] = value
-            degrees[name][g, m] = freedom
+            variance[name][g, m], degrees[name][g, m] = linear_variance(sums, signs)
     return ChangeVariances(variance, degrees)
 
 

@@ -12,6 +12,8 @@ import numpy as np
 
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.changes import (
+    NO_RATIOS,
+    OPEN,
     UNTESTED,
     Change,
     Changes,
@@ -19,6 +21,7 @@ from fairbench_cli.audit.compare.changes import (
     ValueChange,
     decide_changes,
     find_reasons,
+    value_changes,
 )
 from fairbench_cli.audit.compare.number_estimates import (
     ABSOLUTE_ERROR,
@@ -129,8 +132,7 @@ def _compute_changes(
     change = difference["change"]
     p = _test_sizes(change, difference["total"])
     reasons = _find_reasons(numbers, name, change, p, config)
-    of_group = mean_by_group(numbers, _name("change", name), config.confidence)
-    value_changes = intervals(of_group.value, of_group.low, of_group.high)
+    of_values = _to_intervals(mean_by_group(numbers, _name("change", name), config.confidence))
     by_kind = {kind: _to_intervals(estimate) for kind, estimate in difference.items()}
     before_means = numbers.moments[_name("before", name)].mean
     after_means = numbers.moments[name].mean
@@ -145,24 +147,18 @@ def _compute_changes(
             metric=name,
             value_before=float(before_means[g]),
             value_after=float(after_means[g]),
-            value_change=value_changes[g],
-            ratio_before=None,
-            ratio_after=None,
-            ratio_change=None,
+            value_change=of_values[g],
             difference_before=by_kind["before"][g],
             difference_after=by_kind["after"][g],
             difference_change=by_kind["change"][g],
             p=math.nan if reason in UNTESTED else float(p[g]),
-            p_holm=math.nan,
             change_p=math.nan if reason in UNTESTED else float(change.p[g]),
-            change_p_holm=math.nan,
-            moved=False,
-            tau=None,
             margin=float(margins[g]),
             least_change=LEAST_SHARE * float(margins[g]),
-            word="undecided",
             reason=reason,
             deciding=False,
+            **OPEN,
+            **NO_RATIOS,
         )
 
 
@@ -191,27 +187,17 @@ def _find_reasons(
     shortage = row_shortage(moments, reference_moments, change.skewness, FEWEST_UNSPLIT_ROWS)
     is_few = shortage == FEW_ROWS
     nothing_moved = (moments.power_sum(1, 2) == 0) & (reference_moments.power_sum(1, 2) == 0)
-    undefined = ~np.isfinite(change.value)
-    return find_reasons(undefined, nothing_moved, is_few, p, change.p, config.alpha)
+    return find_reasons(~np.isfinite(change.value), nothing_moved, is_few, p, change.p, config.alpha)
 
 
 def _mean_changes(
     pair: PairedNumbers, numbers: NumbersOfGroups, name: str, config: AuditConfig
 ) -> Iterator[ValueChange]:
-    """Yield how the mean of a measure changed in each group."""
+    """Return how the mean of a measure changed in each group."""
     estimate = mean_by_group(numbers, _name("change", name), config.confidence)
-    before_means = numbers.moments[_name("before", name)].mean
-    after_means = numbers.moments[name].mean
-    changes = _to_intervals(estimate)
-    for g, group in enumerate(numbers.part.counts.groups):
-        yield ValueChange(
-            pair.before.part.model,
-            pair.after.part.model,
-            numbers.part.attribute,
-            group,
-            name,
-            float(before_means[g]),
-            float(after_means[g]),
-            changes[g],
-            float(estimate.p[g]),
-        )
+    before = numbers.moments[_name("before", name)].mean[:, None]
+    after = numbers.moments[name].mean[:, None]
+    changes = _to_intervals(estimate)[:, None]
+    place = pair.before.part.model, pair.after.part.model, numbers.part.attribute
+    groups = numbers.part.counts.groups
+    return value_changes(place, groups, [name], before, after, changes, estimate.p[:, None])

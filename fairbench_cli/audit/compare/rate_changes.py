@@ -10,12 +10,14 @@ from dataclasses import replace
 import numpy as np
 
 from fairbench_cli.audit.compare.changes import (
+    OPEN,
     UNTESTED,
     Change,
     Changes,
     ValueChange,
     decide_changes,
     find_reasons,
+    value_changes,
 )
 from fairbench_cli.audit.compare.clustered_changes import (
     OF_CHANGES,
@@ -173,7 +175,7 @@ def _compute_changes(
         limits = map(np.exp, (times, *variances.limits("change", times, config.confidence)))
     ratio_changes = intervals(*limits)
     difference_changes = intervals(moved_by, *variances.limits("points", moved_by, config.confidence))
-    value_changes, _ = _intervals_of_rates(joint, names, group_changes, config)
+    of_values, _ = _intervals_of_rates(joint, names, group_changes, config)
     for g, m in np.argwhere(~sides[0].itself).tolist():
         pair = sides[0].pair(g, m)
         name = names[m]
@@ -187,7 +189,7 @@ def _compute_changes(
             metric=name,
             value_before=float(group_changes.before[g, m]),
             value_after=float(group_changes.after[g, m]),
-            value_change=value_changes[g, m],
+            value_change=of_values[g, m],
             ratio_before=ratios[0][g, m],
             ratio_after=ratios[1][g, m],
             ratio_change=ratio_changes[g, m],
@@ -195,16 +197,13 @@ def _compute_changes(
             difference_after=differences[1][g, m],
             difference_change=difference_changes[g, m],
             p=math.nan if reason in UNTESTED else float(p[g, m]),
-            p_holm=math.nan,
             change_p=math.nan if reason in UNTESTED else float(change_p[g, m]),
-            change_p_holm=math.nan,
-            moved=False,
             tau=tau_of(name, config),
             margin=margin_of(name, config) if config.margin else None,
             least_change=None,
-            word="undecided",
             reason=reason,
             deciding=(joint.attribute, name) in deciding,
+            **OPEN,
         )
 
 
@@ -219,8 +218,8 @@ def _same_difference_p(
     before, after = (_variance_of_difference(side) for side in sides)
     variance = variances.variance["points"]
     total_variance = np.maximum(2 * before + 2 * after - variance, 0.0)
-    degrees = variances.degrees_of("points", "points")
-    return same_size_p(apart[1] - apart[0], variance, apart[1] + apart[0], total_variance, degrees)
+    change, total = apart[1] - apart[0], apart[1] + apart[0]
+    return same_size_p(change, variance, total, total_variance, variances.degrees_of("points", "points"))
 
 
 def _variance_of_difference(side: Compared) -> Floats:
@@ -261,19 +260,9 @@ def _intervals_of_rates(
 
 
 def _rate_changes(joint: BeforeAfter, config: AuditConfig) -> Iterator[ValueChange]:
-    """Yield how each rate of each group changed."""
+    """Return how each rate of each group changed."""
     names = defined(COMPARED, joint.labelled)
     changes = rate_changes(joint.sides, names)
     rate_intervals, p = _intervals_of_rates(joint, names, changes, config)
-    for (g, m), change in np.ndenumerate(rate_intervals):
-        yield ValueChange(
-            joint.before,
-            joint.after,
-            joint.attribute,
-            joint.groups[g],
-            names[m],
-            float(changes.before[g, m]),
-            float(changes.after[g, m]),
-            change,
-            float(p[g, m]),
-        )
+    place = joint.before, joint.after, joint.attribute
+    return value_changes(place, joint.groups, names, changes.before, changes.after, rate_intervals, p)

@@ -33,18 +33,8 @@ from fairbench_cli.measures.rates import RATES
 MOST_SENTENCES = 6  # unless all are asked for
 MOST_GROUPS = 20  # in a figure; the tables have all
 DROP = 5.0  # what is before lies so much above the middle of its row, what is after below
-WORDS: dict[Word, str] = {
-    "better": "better",
-    "worse": "worse",
-    "hardly": "hardly changed",
-    "undecided": "not decided",
-}
-LOOKS: dict[Word, Verdict | None] = {
-    "better": "pass",
-    "worse": "fail",
-    "hardly": None,
-    "undecided": "undecided",
-}
+LOOKS: dict[Word, Verdict] = {"better": "pass", "worse": "fail", "undecided": "undecided"}
+WORDS = {"better": "better", "worse": "worse", "hardly": "hardly changed", "undecided": "not decided"}
 REASONS = {
     "no rows": "a rate is 0 or has no rows",
     "few": "too few rows",
@@ -71,7 +61,7 @@ def word_of(row: Change) -> str:
 
 def look_of(row: Change) -> Verdict | None:
     """Return the verdict that its cell is marked with."""
-    return None if row.moved else LOOKS[row.word]
+    return None if row.moved else LOOKS.get(row.word)
 
 
 def order_of(row: Change) -> tuple[float, float]:
@@ -164,8 +154,8 @@ def _format_value(row: Change | ValueChange, value: float, report: Report) -> st
 
 def _digits_after(row: Change | ValueChange, report: Report) -> int:
     """Return the decimals in which the numbers of the model after are written."""
-    digits: int = next(numbers.digits for numbers in report.found[NUMBERS_KEY] if numbers.model == row.after)
-    return digits
+    slices = report.found[NUMBERS_KEY]
+    return int(next(numbers.digits for numbers in slices if numbers.model == row.after))
 
 
 def _label(metric: str) -> str:
@@ -218,10 +208,8 @@ def _describe_change(row: Change, report: Report) -> str:
 
 def describe_first(changes: Changes, report: Report) -> str:
     """Return the sentence on the change that is worse, else better, most surely; empty where none is."""
-    rows = [row for row in changes.changes if row.deciding and row.word in ("worse", "better")]
-    if not rows:
-        return ""
-    return _describe_change(min(rows, key=order_of), report)
+    rows = (row for row in changes.changes if row.deciding and row.word in ("worse", "better"))
+    return next((_describe_change(row, report) for row in sorted(rows, key=order_of)), "")
 
 
 def _describe_overall(changes: Changes, report: Report) -> tuple[str, ...]:
@@ -376,10 +364,8 @@ def _pair_section(before: str, after: str, changes: Changes, report: Report, vie
 
 
 def _name_references(rows: Sequence[Change]) -> str:
-    names = list(dict.fromkeys(formatting.format_group(row.reference) for row in rows))
-    if len(names) == 1:
-        return names[0]
-    return "the reference of each"
+    names = {formatting.format_group(row.reference) for row in rows}
+    return names.pop() if len(names) == 1 else "the reference of each"
 
 
 def _cell(row: Change | ValueChange, estimate: Interval, report: Report, digits: int = 3) -> TableCell:
@@ -390,15 +376,16 @@ def _cell(row: Change | ValueChange, estimate: Interval, report: Report, digits:
     return TableCell(_format_value(row, estimate.value, report), fine, estimate.value)
 
 
+def _bare_cell(row: Change | ValueChange, value: float, report: Report) -> TableCell:
+    return TableCell(_format_value(row, value, report), "", value)
+
+
 def _name_metric(row: Change | ValueChange) -> str:
     return row.metric if row.metric in RATES else NUMBER_MEASURES[row.metric].label
 
 
 def _columns(changes: Changes, report: Report, view: View) -> Columns:
     """Return the columns of changes: fewer in a brief view, and fewest in a short answer."""
-
-    def bare(row: Change, gap: Interval) -> TableCell:
-        return TableCell(_format_value(row, gap.value, report), "", gap.value)
 
     def ratio(row: Change, estimate: Interval | None) -> TableCell:
         return formatting.ratio_cell(estimate or UNDEFINED, row.tau or math.nan)
@@ -413,17 +400,17 @@ def _columns(changes: Changes, report: Report, view: View) -> Columns:
     columns: Columns = {
         "attribute": lambda row: TableCell(row.attribute),
         "group": lambda row: formatting.group_cell(row.group, small=False),
+        "reference": lambda row: TableCell(row.reference),
+        "metric": lambda row: TableCell(_name_metric(row)),
     }
     if view.brief:
-        columns["metric"] = lambda row: TableCell(_name_metric(row))
-        columns["before"] = lambda row: bare(row, row.gaps[0])
-        columns["after"] = lambda row: bare(row, row.gaps[1])
+        del columns["reference"]
+        columns["before"] = lambda row: _bare_cell(row, row.gaps[0].value, report)
+        columns["after"] = lambda row: _bare_cell(row, row.gaps[1].value, report)
         columns["change"] = lambda row: _cell(row, row.gaps[2], report, 2)
         if view is not SHORT:
             columns["p (Holm)"] = lambda row: formatting.both_p_cell(row.change_p, row.change_p_holm)
         return columns | {"disparity": outcome}
-    columns["reference"] = lambda row: TableCell(row.reference)
-    columns["metric"] = lambda row: TableCell(_name_metric(row))
     if not report.config.of_numbers:
         columns["ratio before"] = lambda row: ratio(row, row.ratio_before)
         columns["ratio after"] = lambda row: ratio(row, row.ratio_after)
@@ -441,16 +428,12 @@ def _columns(changes: Changes, report: Report, view: View) -> Columns:
 
 def _value_table(changes: Changes, report: Report, view: View) -> TextTable:
     """Return how the rates or means of everybody and of each group changed."""
-
-    def bare(row: ValueChange, value: float) -> TableCell:
-        return TableCell(_format_value(row, value, report), "", value)
-
     columns: dict[str, Callable[[ValueChange], TableCell]] = {
         "attribute": lambda row: TableCell(row.attribute),
         "group": lambda row: TableCell(row.group),
         "metric": lambda row: TableCell(_name_metric(row)),
-        "before": lambda row: bare(row, row.value_before),
-        "after": lambda row: bare(row, row.value_after),
+        "before": lambda row: _bare_cell(row, row.value_before, report),
+        "after": lambda row: _bare_cell(row, row.value_after, report),
         "change": lambda row: _cell(row, row.change, report),
         "p": lambda row: formatting.p_cell(row.p),
     }
@@ -474,7 +457,7 @@ def _plot_changes(rows: Sequence[Change]) -> str:
     axis = gap_axis([row.gaps[0] for row in rows] + [row.gaps[1] for row in rows], tau, margin)
     drawn = []
     for row in rows:
-        look = LOOKS[row.word] or "undecided"
+        look = LOOKS.get(row.word, "undecided")
         word = word_of(row) if look_of(row) is None else SYMBOLS[look]
         if row.word in ("better", "worse"):
             word += f" {row.word}"
@@ -483,19 +466,14 @@ def _plot_changes(rows: Sequence[Change]) -> str:
         tooltip = f"{row.group}: {moved} {row.word}"
         marks = draw_allowed(axis, tau, margin, 18)
         if not (math.isnan(before.value) or math.isnan(after.value)):
-            before_label, after_label = (f"{row.group}, {when}" for when in ("before", "after"))
+            before_label = f"{row.group}, before: {formatting.number(before.value)}"
+            after_label = f"{row.group}, after: {formatting.number(after.value)}"
             marks += [
                 arrow(axis, before.value, after.value, look, tooltip, DROP),
                 whisker(axis, before.low, before.high, tooltip, -DROP),
                 whisker(axis, after.low, after.high, tooltip, DROP),
-                dot(
-                    axis,
-                    before.value,
-                    "reference",
-                    f"{before_label}: {formatting.number(before.value)}",
-                    -DROP,
-                ),
-                dot(axis, after.value, look, f"{after_label}: {formatting.number(after.value)}", DROP),
+                dot(axis, before.value, "reference", before_label, -DROP),
+                dot(axis, after.value, look, after_label, DROP),
             ]
         drawn.append(ChartRow(row.group, f"{moved} {word}", marks))
     title = "; ".join(f"{row.name} {row.value_text}" for row in drawn)
