@@ -287,6 +287,8 @@ def _describe_details(slices: Sequence[NumberSlice], report: Report) -> str:
     if numbers.comparisons and report.config.outcome != "ordinal":
         sentences.append(describe_allowed(numbers, report))
     sentences.append(describe_kind(numbers, report))
+    if report.config.rule == "point":
+        sentences.append("Chance was not looked at.")
     sentences += describe_choice(numbers)
     described = slices
     if report.of_strata:  # the others have their lines in the table of slices
