@@ -101,16 +101,18 @@ def season(rng: np.random.Generator, runs: int) -> Floats:
     return np.asarray(np.sin((first + np.arange(LOOKS)) * np.pi / 6))
 
 
-def half_years(rng: np.random.Generator, runs: int) -> Floats:
-    """Return half-years above and below in turn, (runs, LOOKS)."""
-    first = rng.choice([-1.0, 1.0], (runs, 1))
-    return np.asarray(first * np.where(np.arange(LOOKS) // 6 % 2, -1.0, 1.0))
+def half_years(rng: np.random.Generator, runs: int, begins: int = 6) -> Floats:
+    """Return half-years above and below in turn, of which the first has lost up to so many months."""
+    first = rng.integers(0, begins, (runs, 1))
+    sign = rng.choice([-1.0, 1.0], (runs, 1))
+    return np.asarray(sign * np.where((first + np.arange(LOOKS)) // 6 % 2, -1.0, 1.0))
 
 
 EFFECTS: dict[str, Callable[[np.random.Generator, int], Floats]] = {
     "independent, sd": lambda rng, runs: rng.standard_normal((runs, LOOKS)),
     "the group's season,": season,
-    "half-years, ±": half_years,
+    "half-years that begin anywhere, ±": half_years,
+    "half-years that begin with the file, ±": lambda rng, runs: half_years(rng, runs, 1),
 }
 """What months do to the group alone, 0 on average and of the size 1."""
 
@@ -248,7 +250,8 @@ SCATTERED = (
     *((400, 600, 0.5, "independent, sd", size) for size in (0.1, 0.2, 0.3, 0.5)),
     *((30, 70, 0.4, "independent, sd", size) for size in (0.1, 0.2, 0.3, 0.5, 0.8)),
     *((150, 350, 0.3, "the group's season,", size) for size in (0.3, 0.5)),
-    (150, 350, 0.3, "half-years, ±", 0.3),
+    (150, 350, 0.3, "half-years that begin anywhere, ±", 0.3),
+    (150, 350, 0.3, "half-years that begin with the file, ±", 0.3),
 )
 SEEN = (12, 24, 60)
 

@@ -139,7 +139,9 @@ LARGER = tuple(
     for rows in ((100, 100), (100, 1000), (1000, 1000), (30, 3000))
 )
 SMALL = tuple(
-    Design(law, rows) for law in ("normal", "lognormal", "0 to 10") for rows in ((5, 7), (15, 15), (10, 40))
+    Design(law, rows)
+    for law in ("normal", "lognormal", "0 to 10")
+    for rows in ((5, 7), (10, 10), (10, 30), (15, 15), (10, 40))
 )
 POWERFUL = tuple(Design(law, rows, gap=0.5) for law in LAWS for rows in SIZES)
 WEIGHTED = tuple(
