@@ -313,6 +313,9 @@ AUDITS = {
     ),
     "two cuts in one": audits_of("p.csv", SCORES, "--threshold", "0.2,0.5"),
     "a cut by group": audits_of("p.csv", SCORES, "--threshold", "f=0.4", score="label"),
+    "a share above a value without its margin": audits_of(
+        "p.csv", SCORES, *["--outcome", "number", "--above", "0.5", "--metric", "share-above"]
+    ),
     "a decimal comma in a cut": audits_of("p.csv", SCORES, "--threshold", "0,4"),
     "a field of objects": Case(
         "audit p.ndjson -a doc",
