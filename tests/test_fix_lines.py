@@ -175,6 +175,7 @@ AUDITS = {
     "an order of decisions": audits_of("p.csv", LEVELS, "--order", "low,medium,high", "--outcome", "number"),
     "an order is missing": audits_of("p.csv", LEVELS, "--outcome", "ordinal", order="low,medium,high"),
     "an order with a gap": audits_of("p.csv", LEVELS, "--outcome", "ordinal", "--order", "low,high"),
+    "levels above": audits_of("p.csv", GRADES, "--outcome", "ordinal", "--above", "2"),
     "curves of numbers": audits_of("p.csv", PAY, "--outcome", "number", "--curves"),
     "changes of grades": audits_of("p.csv", GRADES, "--outcome", "ordinal", "--against", "p.csv"),
     "levels explained": audits_of(

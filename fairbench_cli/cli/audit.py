@@ -24,11 +24,11 @@ if TYPE_CHECKING:  # light when asked for --help
 OUTPUT = "Output"
 PANELS = {
     "Columns": "score label attribute bins intersect weight cluster recode keep drop-missing",
-    "Decisions": "outcome order favourable favourable-label threshold top-k top-share above",
-    "Two models, two dates": "against slice months",
-    "Comparison and verdict": "ref tau margin metric decision preset",
+    "Decisions": "outcome order favourable favourable-label threshold top-k top-share",
+    "Two models, two dates": "against slice",
+    "Comparison and verdict": "ref tau margin metric decision better preset",
     "More to know": "curves scan mitigate explain",
-    "In CI": "fail baseline fail-on warn-on",
+    "In CI": "fail baseline fail-on",
 }
 """The keys of `AuditConfig` that the help of an audit shows; the others go by ``--set`` or in a file."""
 POWER_PANELS = {

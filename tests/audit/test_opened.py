@@ -37,6 +37,7 @@ JUDGED_VALUES: dict[str, list[Any]] = {
     "baseline": ["ci.json"],
     "draws": [0, 50],
     "confidence": [0.8],
+    "months": ["alike"],
     "adjusted": [True],
     "title": ["Parole"],
 }
@@ -133,7 +134,8 @@ def test_what_became_worse_is_judged_without_reading(compas: Path):
 
 @pytest.mark.parametrize("key", JUDGED_VALUES)
 def test_rows_of_decisions_are_not_read_again_for_a_key_of_judging(compas: Path, ci_json: str, key: str):
-    with fb.opened(compas, **DECIDED) as people:
+    slices = {"slice": "screening:quarter"} if key == "months" else {}
+    with fb.opened(compas, **DECIDED, **slices) as people:
         people.audit()
         for value in JUDGED_VALUES[key]:
             options = {key: ci_json, "fail": True} if key == "baseline" else {key: value}

@@ -50,8 +50,7 @@ def settle_outcome(source: Source, config: AuditConfig) -> tuple[Source, AuditCo
         raise UserError(*problems)
     if config.outcome is None:
         if config.explained_by and config.cluster:
-            fix = "leave out explain, or cluster"
-            raise user_error(f"explain {TAKES_ROWS}", fix, Flag("explain"))
+            raise user_error(f"explain {TAKES_ROWS}", "leave out explain, or cluster", Flag("explain"))
         return source, config
     if config.outcome == "class":
         return source, _with_classes(source, config)
