@@ -30,6 +30,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
+import numpy as np
 import pytest
 from forking import load
 
@@ -486,6 +487,10 @@ def warm(session: pytest.Session) -> None:
         from hypothesis import strategies
         from matplotlib.figure import Figure
 
+        from fairbench_cli.measures.splits import draw_splits
+
+        rows = np.arange(40.0)
+        draw_splits(rows, rows, 2)  # which is compiled
         load()
         strategies.text().validate()  # in a fresh checkout it makes a table of all characters
         Figure().savefig(io.BytesIO(), format="svg")

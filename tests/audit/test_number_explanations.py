@@ -120,6 +120,7 @@ def test_clusters_of_a_row_each_say_about_what_rows_say():
     assert of_clusters.adjusted.low == pytest.approx(of_rows.adjusted.low, rel=0.02)
 
 
+@pytest.mark.gate
 def test_strata_of_one_group_are_not_compared():
     rows = staff(6)
     rows = rows[(rows["sex"] == "f") | (rows["rank"] != "low")]

@@ -148,6 +148,7 @@ def test_the_share_above_a_value_is_compared_as_the_rate_of_a_decision(options: 
     assert described[limits].to_numpy() == pytest.approx(of_groups[limits].to_numpy())
 
 
+@pytest.mark.gate
 def test_the_share_above_a_value_is_described_unless_it_has_a_margin() -> None:
     described = audit_wages(0.6, above=1, fail_on="sex:mean")
     rows = described.to_pandas().query("metric == 'share-above'")

@@ -72,6 +72,7 @@ def stream_of(golden) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", ["number_months", "number_months_draws"])
 def test_a_stream_that_is_read_has_the_p_of_another_implementation(name, tmp_path, monkeypatch):
     golden = json.loads((REFERENCE / f"{name}.json").read_text())
@@ -88,6 +89,7 @@ def test_a_stream_that_is_read_has_the_p_of_another_implementation(name, tmp_pat
     assert row.verdict == "fail"
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("more", [{"months": "differ"}, {"cluster": "month"}])
 def test_months_as_clusters_are_months_that_differ(more):
     golden = json.loads((REFERENCE / "number_months_draws.json").read_text())
@@ -100,6 +102,7 @@ def test_months_as_clusters_are_months_that_differ(more):
     assert row.verdict == "undecided"
 
 
+@pytest.mark.gate
 def test_weights_of_one_leave_the_sums_alone():
     rows = months(8, gap=-8.0)
     (of_rows,) = slices_of(rows).together
@@ -109,6 +112,7 @@ def test_weights_of_one_leave_the_sums_alone():
     assert weighted.comparisons[0].look.evidence >= of_rows.comparisons[0].look.evidence
 
 
+@pytest.mark.gate
 def test_a_late_gap_is_said_with_its_first_month():
     rng = np.random.default_rng(4)
     pieces = []
@@ -126,6 +130,7 @@ def test_a_late_gap_is_said_with_its_first_month():
     assert result.report.gate.stops
 
 
+@pytest.mark.gate
 def test_the_verdict_and_a_gate_go_by_all_slices_so_far():
     rows = months(3, gap=-8.0)
     result = fb.audit(rows, slice="month", **KEYS, fail=True)
@@ -165,6 +170,7 @@ def trend_by_hand(rows: pd.DataFrame) -> tuple[float, float]:
     return float(slope @ differences), float(np.sqrt(slope**2 @ variances))
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("seed", range(3))
 def test_a_trend_is_the_weighted_line_through_the_differences(seed):
     rows = months(seed, slope=10.0)

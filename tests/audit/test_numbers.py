@@ -261,6 +261,7 @@ def predictions(rng: np.random.Generator, n: int = 2000) -> pd.DataFrame:
     return pd.DataFrame({"predicted": predicted, "price": price, "sex": sex})
 
 
+@pytest.mark.gate
 def test_margins_of_errors_are_of_errors_whatever_is_stated_for_the_outcome() -> None:
     rows = predictions(np.random.default_rng(21))
     of_m = rows[rows["sex"] == "m"]
@@ -404,6 +405,7 @@ def test_levels_are_compared_by_their_ranks_in_the_order_that_is_said() -> None:
         audit(rows, outcome="ordinal", **keys)
 
 
+@pytest.mark.gate
 def test_the_page_of_numbers_shows_what_is_printed_and_every_measure(
     tmp_path: Path, say: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,7 @@ def look_at(months, edges=EDGES, how=None):
     return look_at_means(sum_since(*moments_of(months)), likelihoods, edges, 0.05, how)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("golden", GOLDENS, ids=("all splits", "drawn"))
 def test_evidence_is_that_of_another_implementation(golden, monkeypatch):
     monkeypatch.setattr(number_evidence, "LEAST_ROWS", golden["least_rows"])

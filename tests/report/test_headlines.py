@@ -64,6 +64,7 @@ def test_a_headline_names_data_sets_beta_and_the_technique_that_the_card_names(n
     assert (CHOICE in statement.detail) == (name in ("two", "own"))
 
 
+@pytest.mark.gate
 def test_ones_own_technique_comes_first_and_the_others_after_it():
     own, _, two, alone = (
         answer_document(results_of(RUNS[name])).answer.headline.text
