@@ -40,6 +40,7 @@ def line_of(audit: AuditResult, model: str = "") -> Any:
     return row
 
 
+@pytest.mark.gate
 def test_accuracy_is_the_share_right_over_all_classes() -> None:
     frame = diagnoses()
     expected = (frame.true == frame.found).groupby(frame.group).mean()

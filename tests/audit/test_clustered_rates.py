@@ -76,6 +76,7 @@ def test_pairs_that_are_compared_at_once_are_each_alone(monkeypatch) -> None:
     assert compared() == at_once
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("reference", ["b", ""])
 @pytest.mark.parametrize("columns", [("school",), ("school", "pupil")])

@@ -226,6 +226,7 @@ def test_strata_too_small_to_be_compared_are_said_at_once(tmp_path, say):
     assert said.index(alone) < said.index("What is explained, and what is left")
 
 
+@pytest.mark.gate
 def test_the_least_belift_is_that_of_a_stratum_with_rows_enough(admission, say):
     with admission.open("a") as file:
         file.write("physics,f,0\nphysics,m,1\n")  # nobody of one woman

@@ -183,6 +183,7 @@ def test_what_pandas_cuts_is_read(people):
     assert audit(cut, attribute="age", **FAST).to_json() == wanted
 
 
+@pytest.mark.gate
 def test_other_spellings(people, tmp_path, say):
     words = people.assign(score=people.score.map({1: "yes", 0: "no"}))
     words.to_csv(tmp_path / "words.csv", index=False)

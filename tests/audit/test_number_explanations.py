@@ -64,6 +64,7 @@ def test_parts_of_columns_are_those_of_statsmodels(number, tmp_path):
         assert value == pytest.approx(-float(answer[name]), rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("more", [{}, {"weight": "w"}, {"cluster": "row"}])
 def test_parts_add_up_to_the_difference(more):
     explanation = explained(staff(1), "rank", "years", **more)
@@ -112,6 +113,7 @@ def test_the_difference_is_that_of_the_audit():
         assert getattr(explanation.difference, name) == pytest.approx(getattr(row.difference, name), rel=1e-9)
 
 
+@pytest.mark.gate
 def test_clusters_of_a_row_each_say_about_what_rows_say():
     rows = staff(5)
     of_rows = explained(rows, "rank")

@@ -67,6 +67,7 @@ def test_a_gate_names_the_numbers_that_are_not_decided() -> None:
     assert not decided.gate.stops
 
 
+@pytest.mark.gate
 def test_a_baseline_accepts_a_difference_that_has_not_grown(tmp_path: object) -> None:
     path = f"{tmp_path}/ci.json"
     with open(path, "w") as file:
@@ -110,6 +111,7 @@ def test_what_cuts_scores_is_refused_with_numbers(option: dict[str, float]) -> N
         audit_wages(0.6, **option)
 
 
+@pytest.mark.gate
 def test_a_reference_chosen_by_its_mean_is_one_of_all_pairs() -> None:
     frame = wages(0.6).assign(sex=np.repeat(list("abcd"), N_ROWS // 2))
     highest, named = (

@@ -142,6 +142,7 @@ def test_the_verdict_and_a_gate_go_by_all_slices_so_far():
     assert "As if looked at after each month: at most 5 % false alarms" in result.headline
 
 
+@pytest.mark.gate
 def test_slices_without_an_order_have_no_trend_and_any_decides():
     rows = months(4).assign(month=lambda rows: "site " + rows["month"].str[-1])
     rows.loc[rows["month"].eq("site 2") & rows["sex"].eq("f"), "score"] *= 0.5

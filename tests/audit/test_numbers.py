@@ -243,6 +243,7 @@ def test_groups_against_everybody_else_are_two_groups() -> None:
     pd.testing.assert_series_equal(left, right, rtol=1e-9)
 
 
+@pytest.mark.gate
 def test_intersections_and_models_have_numbers_of_their_own() -> None:
     rng = np.random.default_rng(12)
     rows = people(rng).assign(model=np.tile(["x", "y"], 200))
@@ -287,6 +288,7 @@ def risks(rng: np.random.Generator, shift: float, n: int = 2000) -> pd.DataFrame
     return pd.DataFrame({"risk": risk + shift * (race == "b"), "relapse": relapse, "race": race})
 
 
+@pytest.mark.gate
 def test_a_probability_is_judged_by_its_mean_error_in_points() -> None:
     rng = np.random.default_rng(22)
     keys = {"score": "risk", "label": "relapse", "attribute": ["race"], "ref": {"race": "w"}}
@@ -461,6 +463,7 @@ def test_who_is_worse_off_comes_first(name: str, options: dict[str, Any], first:
     assert row["p"] == pytest.approx(turned.loc["mean", "p"])
 
 
+@pytest.mark.gate
 def test_the_largest_group_is_the_reference_where_it_is_larger_beyond_chance() -> None:
     rng = np.random.default_rng(32)
     for n_women, chosen_by in ((620, "size"), (560, "better"), (559, "better")):

@@ -69,6 +69,7 @@ def test_a_bent_curve_is_told_from_a_line() -> None:
     assert "pay by age" in result.to_html()
 
 
+@pytest.mark.gate
 def test_several_models_and_presets_have_none() -> None:
     rows = people()
     models = audit(

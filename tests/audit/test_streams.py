@@ -121,6 +121,7 @@ def test_the_numbers_of_looks_are_those_of_the_evidence(late, late_audit):
     np.testing.assert_allclose([row.p for row in alike], evidence.p, rtol=1e-9)
 
 
+@pytest.mark.gate
 def test_months_that_are_clusters_may_always_differ(late, say, tmp_path):
     as_clusters = looks_at_rates(late, cluster="month")
     assert as_clusters == looks_at_rates(late, months="differ")

@@ -77,6 +77,7 @@ def test_parts_and_errors_are_those_of_matrices_written_out(seed):
     assert parts.unexplained.degrees == pytest.approx(min(parts.rows) - 5)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("is_clustered", [False, True])
 def test_parts_add_up(is_clustered):
     pay, is_group, predictors, weights, household = draw_pay(4)
