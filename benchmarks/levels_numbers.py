@@ -26,7 +26,7 @@ from fairbench_cli.measures.means import (
     judge_margin,
     row_shortage,
 )
-from fairbench_cli.measures.moments import POWERS, Moments, cluster_means, sum_powers, sum_powers_along
+from fairbench_cli.measures.moments import Moments, cluster_means, sum_powers, sum_powers_along
 from fairbench_cli.measures.quantiles import row_quantiles, subtract_quantiles
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.measures.splits import (
@@ -359,7 +359,7 @@ def clustered(
     """Return moments and placements of both sides, and each by cluster."""
     n_clusters = int(cluster.max()) + 1
     moments = sum_powers(values, (1 - codes) * n_clusters + cluster, 2 * n_clusters)
-    by_cluster = Moments(moments.rows.reshape(1, 2, -1), moments.sums.reshape(len(POWERS), 1, 2, -1))
+    by_cluster = moments.reshape(1, 2, -1)
     table = count_values(values, codes, 2)
     index = np.searchsorted(table.values, values)
     ones = np.ones(len(values))

@@ -60,6 +60,10 @@ class Moments:
         indices = index if isinstance(index, tuple) else (index,)
         return replace(self, rows=np.asarray(self.rows[indices]), sums=self.sums[slice(None), *indices])
 
+    def reshape(self, *shape: int) -> "Moments":
+        """Return the same moments in another shape."""
+        return Moments(self.rows.reshape(shape), self.sums.reshape(len(self.sums), *shape), self.shift)
+
     def merge(self, axis: int = -1) -> "Moments":
         """Return the moments of all rows along an axis that is counted from the last."""
         return replace(self, rows=np.asarray(self.rows.sum(axis)), sums=self.sums.sum(axis))

@@ -33,7 +33,7 @@ from fairbench_cli.audit.compare.family import (
     find_copies,
     named_rates,
 )
-from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools, Ints
+from fairbench_cli.audit.compare.references import REST, Bools, Ints
 from fairbench_cli.audit.compare.report import (
     ALL,
     ClusteredDisparity,
@@ -392,7 +392,7 @@ class Compared:
         return Pair(
             *self.group_counts.place,
             groups[g],
-            REST_NAME if reference_index == REST else groups[reference_index],
+            references.name_reference(reference_index, groups),
         )
 
     def behind(self, g: int, m: int) -> tuple[float, float, float, float]:

@@ -34,7 +34,7 @@ from fairbench_cli.audit.compare.number_estimates import (
     variables_of,
 )
 from fairbench_cli.audit.compare.numbers import margin_of
-from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
+from fairbench_cli.audit.compare.references import Bools
 from fairbench_cli.audit.compare.report import ALL, Intervals, intervals
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.numbers import PairedNumbers
@@ -143,7 +143,7 @@ def _compute_changes(
             after=group_counts.model,
             attribute=group_counts.attribute,
             group=groups[g],
-            reference=REST_NAME if numbers.reference == REST else groups[numbers.reference],
+            reference=numbers.reference_name,
             metric=name,
             value_before=float(before_means[g]),
             value_after=float(after_means[g]),

@@ -120,6 +120,11 @@ class NumbersOfGroups:
         """How many groups there are."""
         return len(self.part.counts.groups)
 
+    @property
+    def reference_name(self) -> str:
+        """The name of whom groups are compared with."""
+        return references.name_reference(self.reference, self.part.counts.groups)
+
     def reference_groups(self, group: int) -> list[int]:
         """Return the groups that one is compared with."""
         if self.reference == REST:
@@ -204,9 +209,7 @@ class NumbersOfGroups:
                 moments = self.sum_powers(
                     values, self.cells.group * n_persons + person, self.n_groups * n_persons
                 )
-                shape = (self.n_groups, n_persons)
-                sums = moments.sums.reshape(-1, *shape)
-                by_name[name].append(Moments(moments.rows.reshape(shape), sums, moments.shift))
+                by_name[name].append(moments.reshape(self.n_groups, n_persons))
         return by_name
 
     def rows_of_both(self) -> Floats:

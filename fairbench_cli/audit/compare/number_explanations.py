@@ -11,7 +11,7 @@ from itertools import compress
 
 import numpy as np
 
-from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
+from fairbench_cli.audit.compare.references import REST, Bools, name_reference
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.explained_numbers import ExplainedRows, RowStrata, names_of_columns
@@ -155,7 +155,7 @@ def explain_pair(
     return NumberExplanation(
         attribute=group_counts.attribute,
         group=groups[g],
-        reference=REST_NAME if reference == REST else groups[reference],
+        reference=name_reference(reference, groups),
         rows=n_rows[0],
         reference_rows=n_rows[1],
         difference=_mean_limits(difference),

@@ -51,8 +51,7 @@ class SlicedNumbers:
         numbers = self.numbers
         cells = numbers.cells.group * len(self.names) + self.codes
         flat = numbers.sum_powers(numbers.variables[name], cells, self._n_cells)
-        shape = (numbers.n_groups, len(self.names))
-        return Moments(flat.rows.reshape(shape), flat.sums.reshape(-1, *shape), flat.shift)
+        return flat.reshape(numbers.n_groups, len(self.names))
 
     @cached_property
     def _order(self) -> tuple[Ints, Ints]:

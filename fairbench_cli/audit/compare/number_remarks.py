@@ -11,7 +11,6 @@ from fairbench_cli.audit.compare.number_estimates import (
     MeanEstimates,
     NumbersOfGroups,
 )
-from fairbench_cli.audit.compare.references import REST, REST_NAME
 from fairbench_cli.audit.compare.report import Reason
 from fairbench_cli.audit.scan.readings import Ints
 from fairbench_cli.base.safe_text import format_amount
@@ -80,7 +79,7 @@ def describe_missed(numbers: NumbersOfGroups, g: int) -> str:
     """
     sides = {
         numbers.part.counts.groups[g]: numbers.rows_of(OUTCOME, [g]),
-        name_reference(numbers): numbers.rows_of(OUTCOME, numbers.reference_groups(g)),
+        numbers.reference_name: numbers.rows_of(OUTCOME, numbers.reference_groups(g)),
     }
     values_of = {name: side[0] for name, side in sides.items() if side is not None and not len(side[1])}
     if len(values_of) < len(sides):
@@ -104,7 +103,7 @@ def describe_missed(numbers: NumbersOfGroups, g: int) -> str:
 
 def describe_weights(numbers: NumbersOfGroups, g: int) -> str:
     """Return that weights rise with the values on one side alone, where rows are few; empty: not so."""
-    names = (numbers.part.counts.groups[g], name_reference(numbers))
+    names = (numbers.part.counts.groups[g], numbers.reference_name)
     correlations = []
     fewest = math.inf
     for groups in ([g], numbers.reference_groups(g)):
@@ -143,7 +142,10 @@ def find_shortage(
     reasons: list[Reason] = [""] * numbers.n_groups
     remarks: dict[str, None] = {}
     for g in compared.tolist():
-        sides = {numbers.part.counts.groups[g]: moments[g], name_reference(numbers): reference_moments[g]}
+        sides = {
+            numbers.part.counts.groups[g]: moments[g],
+            numbers.reference_name: reference_moments[g],
+        }
         one_valued = [group for group, side in sides.items() if side.variance == 0]
         is_alike = len({float(side.mean) for side in sides.values()}) == 1
         if shortage[g] == FEW_ROWS:
@@ -164,13 +166,6 @@ def find_shortage(
             remarks[text] = None
     few_skewed = frozenset(g for g in np.flatnonzero(shortage == FEW_SKEWED_ROWS).tolist() if not reasons[g])
     return tuple(reasons), tuple(remarks), few_skewed
-
-
-def name_reference(numbers: NumbersOfGroups) -> str:
-    """Return the name of those that groups are compared with."""
-    if numbers.reference == REST:
-        return REST_NAME
-    return numbers.part.counts.groups[numbers.reference]
 
 
 def describe_small(sizes: Iterator[tuple[str, int]]) -> str:

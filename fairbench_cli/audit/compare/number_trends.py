@@ -24,7 +24,7 @@ from fairbench_cli.audit.compare.numbers import (
     estimate_slice,
     margin_of,
 )
-from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
+from fairbench_cli.audit.compare.references import Bools
 from fairbench_cli.audit.compare.report import Interval
 from fairbench_cli.audit.compare.slice_order import (
     LEAST,
@@ -236,14 +236,9 @@ def _compute_trends(
                 attribute=numbers.part.attribute,
                 decision=numbers.part.decision,
                 group=groups[g],
-                reference=REST_NAME if numbers.reference == REST else groups[numbers.reference],
+                reference=numbers.reference_name,
                 margin=float(margins[g]),
             )
-
-
-def _reshape(moments: Moments, shape: tuple[int, ...]) -> Moments:
-    sums = moments.sums.reshape(len(moments.sums), *shape)
-    return Moments(moments.rows.reshape(shape), sums, moments.shift)
 
 
 def _stack_sides(reference: Moments, group: Moments) -> Moments:
@@ -278,7 +273,7 @@ def _fit_trend(
     weight = weight / weight.sum()
     away = time - weight @ time
     slope = weight * away / (weight @ away**2)
-    flat = _reshape(informative, (-1,))
+    flat = informative.reshape(-1)
     ways: list[ClusterSums] = []
     if numbers.cells.persons:
         clustered = _cluster_ways(numbers, codes, name, g, has_both)
@@ -322,6 +317,6 @@ def _cluster_ways(
         codes_of_cells = np.where(is_counted, codes_of_cells, n_cells)  # a last cell of all that do not count
         moments = numbers.sum_powers(numbers.variables[name], codes_of_cells, n_cells + 1)
         counted = moments[np.arange(n_cells)]
-        by_side = _reshape(counted, (2 * n_slices, n_persons))
+        by_side = counted.reshape(2 * n_slices, n_persons)
         ways.append(cluster_means(by_side[np.flatnonzero(np.tile(has_both, 2))]))
     return ways

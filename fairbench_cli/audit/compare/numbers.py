@@ -48,7 +48,7 @@ from fairbench_cli.audit.compare.number_remarks import (
     describe_top,
     find_shortage,
 )
-from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools
+from fairbench_cli.audit.compare.references import REST, Bools
 from fairbench_cli.audit.compare.report import (
     Interval,
     Intervals,
@@ -832,7 +832,7 @@ def _judge_slice(
     part = estimates.part
     groups = part.counts.groups
     attribute = Place(*part.place)
-    reference = REST_NAME if estimates.reference == REST else groups[estimates.reference]
+    reference = references.name_reference(estimates.reference, groups)
     is_compared = references.are_compared(part, estimates.reference, config)
     comparisons = []
     remarks = list(estimates.remarks)

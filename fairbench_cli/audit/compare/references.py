@@ -26,6 +26,13 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
 
+def name_reference(reference: int, groups: Sequence[str]) -> str:
+    """Return the name of whom groups are compared with: one of them, or all others."""
+    if reference == REST:
+        return REST_NAME
+    return groups[reference]
+
+
 def find_references(
     group_counts: Slice, names: Sequence[str], config: AuditConfig, values: Floats | None = None
 ) -> Ints:

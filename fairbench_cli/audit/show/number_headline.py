@@ -111,9 +111,10 @@ def describe_number(row: NumberComparison, numbers: NumberSlice) -> str:
     if since:
         beginning = f"Since {since} "
     if row.verdict == "fail" and numbers.better and not NUMBER_MEASURES[row.metric].needs_truth:
-        beginning = (
-            f"{formatting.format_group(row.group)} are worse off{beginning.replace('S', ' s', 1).rstrip()}: "
-        )
+        who = f"{formatting.format_group(row.group)} are worse off"
+        beginning = f"{who}: "
+        if since:
+            beginning = f"{who} since {since}: "
     if beginning and clause.startswith(("The ", "In ")):
         clause = clause[0].lower() + clause[1:]
     clause = beginning + clause
