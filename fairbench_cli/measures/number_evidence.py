@@ -361,9 +361,8 @@ def look_at_means(
         return float(low), float(high)
 
     p = float(judged[0].p[-1])
-    is_open = (
-        p >= alpha
-    )  # limits hold what is not rejected, as those of sums are narrow for rare large values
+    # Limits hold what is not rejected, as those of sums are narrow for rare large values.
+    is_open = p >= alpha
     low, high = bound(EQUAL)
     contrast, _ = alone.contrast()
     spread = pool_months(contrast.value, contrast.variance).spread
