@@ -13,6 +13,8 @@ from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.experiment.journal.folder import read_results
 from fairbench_cli.experiment.journal.journal import Damage, Records
 from fairbench_cli.experiment.plan import Facts, RunPlan, facts_of, select, text_of
+from fairbench_cli.measures.counts import Floats
+from fairbench_cli.papers.confusion_rows import NO_ROWS, PrintedRows, find_printed_rows
 from fairbench_cli.papers.registry import Conditions, Paper, read_published
 from fairbench_cli.report.ledger.cell_labels import classifier_label, technique_label
 from fairbench_cli.report.ledger.journal_arrays import cell_key
@@ -31,6 +33,9 @@ VERDICTS = (WITHIN, INSIDE, NEAR, CLOSE, BOTH, OFF, NOT_RUN)
 
 ROUNDING = 5e-4  # papers print three decimals
 _SLACK = 1e-9  # of binary fractions: 0.3205 - 0.3 is a little more than 0.0205
+
+IMPOSSIBLE = "not of one confusion matrix"
+"""The note of a number whose printed row is impossible."""
 
 NO_AXES = ("table", "metric", "value", "sd", "runs", "flags")
 """Columns of a paper's CSV that say nothing on which cell of a run a value is of."""
@@ -53,10 +58,13 @@ class Reproduction:
         One row per published value: the columns of the paper's CSV (`theirs` instead of `value`); `ours`,
         the mean of the repeats; `difference`, ours less theirs; `low` and `high`, our 95 % interval; `n_ok`
         of `n` repeats gave a value; `shown`, our value as the tables write it; `cell`, which of the run's
-        cells it is; `verdict` and `note` as `judge` gives them. Where the paper gives sds, also our own sd,
-        `tolerance`, `floor`, and `z`, the difference over its standard error if all runs are independent.
+        cells it is; `verdict` and `note` as `judge` gives them, or the note `IMPOSSIBLE`. Where the paper
+        gives sds, also our own sd, `tolerance`, `floor`, and `z`, the difference over its standard error if
+        all runs are independent.
     protocol : str
         What the run trained and tested on.
+    printed_rows : PrintedRows
+        Which rows of the paper cannot be one confusion matrix of the run's test rows.
     damages : tuple of Damage
         Lines of the journals that are not used.
     """
@@ -65,6 +73,7 @@ class Reproduction:
     run: str
     values: pd.DataFrame
     protocol: str = ""
+    printed_rows: PrintedRows = NO_ROWS
     damages: tuple[Damage, ...] = ()
 
     @property
@@ -174,10 +183,17 @@ def compare(
     judged = [judge(*row) for row in numbers.itertuples(index=False, name=None)]
     values["verdict"] = [verdict for verdict, _ in judged]
     values["note"] = [note for _, note in judged]
+    # 4. Which printed rows no run can reach.
+    printed_rows = NO_ROWS
+    if config.tested == "original":
+        label_counts = [_label_counts(results, plan, i) for i in cell_indices]
+        printed_rows = find_printed_rows(published, axes_of(published), label_counts, ROUNDING)
+        for indices in printed_rows.impossible.values():
+            values.loc[indices, "note"] = IMPOSSIBLE
     columns = list(theirs.columns) + [name for name in COLUMNS if paper.floors or name not in OF_SDS]
     trained = dict.fromkeys(TRAINED[source] for source in sources.values())
     protocol = f"{' or '.join(trained)}; {TESTED[config.tested]}"
-    return Reproduction(paper, run, values[columns], protocol)
+    return Reproduction(paper, run, values[columns], protocol, printed_rows)
 
 
 TRAINED = {
@@ -216,6 +232,16 @@ def _our_row(run: RunResults, cell: dict[str, Any], metric: str) -> tuple[Any, .
     name = f"{cell['dataset']}, {cell['attribute']}, β = {cell['beta']:g}, {technique}, {classifier}"
     text = format_cell(run, cell, metric)
     return mean.mean, sd, mean.low, mean.high, mean.n, run.plan.config.repeats, text, name
+
+
+def _label_counts(run: RunResults, plan: RunPlan, cell_index: int | None) -> Floats:
+    """Return the labels of the test rows of a cell's pair of groups, shape (2, 2); zeros where not known."""
+    if cell_index is None:
+        return np.zeros((2, 2))
+    labelled = run.cell_counts(cell_key(plan.cells[cell_index])).counts.labelled
+    # All repeats have the same rows.
+    label_counts: Floats = labelled.max(axis=0, initial=0.0)
+    return label_counts
 
 
 def judge(
@@ -343,7 +369,7 @@ def match_cells(
         When several cells with keys of their own fit one value.
     """
     # 1. The cells that fit each label of each column.
-    axes = [column for column in published.columns if column not in NO_AXES]
+    axes = axes_of(published)
     fitting: dict[tuple[str, str], set[int]] = {}
     for axis in axes:
         for label in published[axis].unique():
@@ -361,6 +387,11 @@ def match_cells(
             raise _ambiguity_error(value_name, [cells[i] for i in sorted(candidates)], run)
         matches.append(min(candidates, default=None))
     return matches
+
+
+def axes_of(published: pd.DataFrame) -> list[str]:
+    """Return the columns of a paper's CSV that say which cell of a run a value is of."""
+    return [column for column in published.columns if column not in NO_AXES]
 
 
 def format_label(axis: str, label: str) -> str:

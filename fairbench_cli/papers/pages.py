@@ -22,6 +22,7 @@ from fairbench_cli.papers.compare import (
     VERDICTS,
     WITHIN,
     Reproduction,
+    axes_of,
     compare,
     count_agreeing,
     count_agreement,
@@ -36,6 +37,7 @@ CLOSE_TO = 0.05  # how far off a value may be, where nobody says otherwise
 LIMITS = (0.02, 0.05)
 OFF_MARK = "✗"
 FLAG_MARK = "†"
+IMPOSSIBLE_ROWS = 3  # that are named on a console
 BRIEF = 20  # values off that are listed on a console
 _IN_RUNS = re.compile(r" in \d+/\d+$")
 
@@ -58,6 +60,7 @@ def comparison_document(comparison: Reproduction, tolerance: float, *, brief: bo
             # The tables' heads are these numbers alone.
             names = [f"({i}) {name}" for i, name in enumerate(_first_blocks(comparison), start=1)]
             facts.append(", ".join(names))
+        facts += describe_impossible_rows(comparison, IMPOSSIBLE_ROWS)
         counts = comparison.scored["verdict"].value_counts()
         verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if verdict in counts)
         summaries = _summary_sections(comparison, tolerance, brief=True)
@@ -66,6 +69,7 @@ def comparison_document(comparison: Reproduction, tolerance: float, *, brief: bo
     k, n = count_agreeing(paper, comparison.scored, tolerance)
     total_share = f"{describe_tolerance(paper, tolerance).capitalize()}: {k} of {n} = {format_share(k, n)}."
     facts = [paper.source, f"{describe_coverage(comparison)}; {comparison.protocol}. {total_share}"]
+    facts += describe_impossible_rows(comparison, comparison.printed_rows.n)
     facts += _floors_legend(paper) if paper.floors else LEGEND
     sections = list(_summary_sections(comparison, tolerance, brief=False))
     sections += _block_sections(comparison)
@@ -159,6 +163,19 @@ def describe_coverage(comparison: Reproduction) -> str:
     blocks = missing.groupby(column, sort=False)
     counts = [f"{format_label(column, str(label))} ({len(values)})" for label, values in blocks]
     return f"{head}; not run: {', '.join(counts)}"
+
+
+def describe_impossible_rows(comparison: Reproduction, most: int) -> list[str]:
+    """Say which printed rows cannot be one confusion matrix, the farthest off first; nothing if all can."""
+    rows = comparison.printed_rows
+    if not rows.impossible:
+        return []
+    axes = axes_of(comparison.values)
+    names = [", ".join(map(format_label, axes, map(str, labels))) for labels in list(rows.impossible)[:most]]
+    if len(names) < len(rows.impossible):
+        names.append("… (all in the files)")
+    head = f"{len(rows.impossible)} of {rows.n} printed rows cannot be one confusion matrix of the test rows"
+    return [f"{head}, the farthest off first: {'; '.join(names)}"]
 
 
 def comma_separated(comparison: Reproduction) -> str:

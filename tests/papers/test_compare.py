@@ -38,7 +38,14 @@ from fairbench_cli.experiment.plan import select
 from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import COUNT_METRICS
-from fairbench_cli.papers.compare import Reproduction, compare, count_agreement, judge, select_worst
+from fairbench_cli.papers.compare import (
+    IMPOSSIBLE,
+    Reproduction,
+    compare,
+    count_agreement,
+    judge,
+    select_worst,
+)
 from fairbench_cli.papers.pages import comma_separated, comparison_document
 from fairbench_cli.papers.registry import PAPERS, read_published
 
@@ -336,6 +343,27 @@ def test_markdown_shows_every_value_and_marks_what_is_off():
     for block in page.split("\n\n"):
         if block.startswith("|"):
             assert len({len(line) for line in block.splitlines()}) == 1, block
+
+
+def test_printed_rows_that_no_confusion_matrix_has_are_named():
+    """Where 100 rows of either group have 40 and 50 favourable labels, Adult's numbers are impossible."""
+    found = compared({}, {"intervention": "reweighing", "beta": 0.5})
+    assert found.printed_rows.n == 2
+    assert set(found.printed_rows.impossible) == {("adult", "0", "none"), ("adult", "0.5", "reweighing")}
+    assert set(found.values.loc[found.printed_rows.impossible["adult", "0", "none"], "table"]) == {"2", "5"}
+    rows = csv.DictReader(io.StringIO(comma_separated(found)))
+    assert Counter(row["intervention"] for row in rows if row["note"] == IMPOSSIBLE) == {
+        "none": 4, "reweighing": 4,
+    }  # fmt: skip
+    sentence = (
+        "2 of 2 printed rows cannot be one confusion matrix of the test rows, the farthest off first: "
+        "adult, β = 0.5, reweighing; adult, β = 0, none"
+    )
+    for brief in (True, False):
+        assert sentence in markdown(comparison_document(found, 0.05, brief=brief))
+    # A random part of the data is not what the paper tested on, and one table has not all four numbers.
+    assert "confusion" not in markdown(comparison_document(compared({}, tables=("2",)), 0.05))
+    assert compared({"classifier": "logistic-regression"}, paper=PAPERS["zliobaite2015"]).printed_rows.n == 0
 
 
 def test_csv_has_every_published_value_once():
