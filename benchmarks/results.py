@@ -3,20 +3,24 @@
 usage: python benchmarks/results.py [NAME …] [--check] [--work FOLDER] [--found FOLDER] [--jobs 1] [--set K=V]
 
 Without names: those that are in results/found. Each config is run (or simulated) with its own repeats in
-WORK/NAME, where it goes on if it was stopped; `--set` is passed on. Of its results the answer, the tables,
-the findings, the comparison with its paper and what it was computed with are kept, each number with six
-digits, and nothing that differs from machine to machine. With `--check` nothing is written: what differs
-from results/found is printed, and the exit code is 1. Other versions of packages are no difference, but are
-named where there is one.
+WORK/NAME, where it goes on if it was stopped and fits nothing if it has ended; `--set` is passed on. Of its
+results the answer, the tables as CSV, the findings, the comparison with its paper and what it was computed
+with are kept, each number with six digits; what it cost goes to results/found/costs.csv. With `--check`
+nothing is written, and the exit code is 1 if something differs. To the letter, where Python, packages and
+platform are those that are stored; elsewhere a last digit may decide a tie, so numbers of the CSVs may
+differ by .005 or a fiftieth, and the words of 2 % of their lines.
 """
 
 import argparse
+import csv
 import difflib
+import io
 import json
 import re
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -36,17 +40,32 @@ PAPERS = {
 KEPT = (
     "answer.md",
     "summary.md",
+    "simulation.csv",
     "findings.csv",
-    "tables/*.md",
     "tables/*.csv",
     "compare/*.md",
     "compare/*.csv",
 )
-"""What is kept of a folder of results; a run has no summary.md and a simulation nothing else."""
-MOST_BYTES = 500_000
+"""What is kept of a folder of results; a simulation has a summary and no answer."""
+SAID_TWICE = ("parameters", "classifier_parameters")
+"""Columns of the findings that are left out: the name of the technique says them."""
+MOST_BYTES = 1_000_000
 """Of a file; a larger one is left out, and named."""
 LONG_NUMBER = re.compile(r"-?\d+\.\d{7,}(?:e[-+]?\d+)?")
 PROVENANCE = "manifest.json"
+NUMERIC = ("numpy", "scipy", "scikit-learn", "numba", "pandas")
+"""Packages whose versions may decide the last digit."""
+COSTS = ("config", "fits", "cpu_seconds", "commit")
+MOST_PRINTED = 60
+"""Lines of a difference."""
+
+NUMBER = re.compile(r"[-+−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+NEAR, NEAR_RATIO = 0.005, 0.02
+"""How far apart two numbers of other machines may be, in units or as a share of the stored one."""
+MOST_WORDS = 0.02
+"""Of the lines of a config, whose words may be others: a verdict at the border of chance."""
+BY_VERDICTS = ("tables/pareto.csv", "tables/ranks.csv")
+"""Counts and choices that follow from verdicts: compared on the same platform only."""
 
 
 def run_config(name: str, folder: Path, options: list[str], jobs: int) -> None:
@@ -67,7 +86,8 @@ def run_config(name: str, folder: Path, options: list[str], jobs: int) -> None:
     for command in commands:
         code = run_command(command)
         if code > 1:  # 1: some repeats failed, which the answer says
-            raise SystemExit(f"exit code {code} of: fairbench {' '.join(command)}")
+            print(f"exit code {code} of: fairbench {' '.join(command)}", file=sys.stderr)
+            raise SystemExit(2)
 
 
 def rounded(text: str) -> str:
@@ -79,11 +99,32 @@ def rounded(text: str) -> str:
     return LONG_NUMBER.sub(lambda number: f"{float(number.group()):.6g}", text)
 
 
-def provenance(folder: Path) -> str:
-    """Return what a folder of results was computed with: versions and checksums of the data, as JSON."""
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    kept = {key: manifest[key] for key in ("python", "packages", "data") if key in manifest}
-    return json.dumps(kept, indent=2) + "\n"
+def without_columns(text: str, columns: tuple[str, ...]) -> str:
+    r"""Return a CSV without some of its columns.
+
+    >>> without_columns('a,b\n"1,5",2\n', ("b", "c"))
+    'a\n"1,5"\n'
+    """
+    rows = list(csv.reader(io.StringIO(text)))
+    kept = [at for at, name in enumerate(rows[0]) if name not in columns]
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerows([row[at] for at in kept] for row in rows)
+    return written.getvalue()
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a folder of results."""
+    return json.loads((folder / PROVENANCE).read_text(encoding="utf-8"))
+
+
+def provenance(folder: Path) -> dict[str, Any]:
+    """Return what a folder of results was computed with: versions, platform, and checksums of the data."""
+    manifest = manifest_of(folder)
+    kept = {key: manifest[key] for key in ("python", "packages", "platform", "data") if key in manifest}
+    kept["platform"] = re.sub(
+        r"^(\w+)-.+-(\w+)-with-(.+)$", r"\1 \2 \3", kept["platform"]
+    )  # no kernel's release
+    return kept
 
 
 def texts_of(folder: Path) -> dict[str, str]:
@@ -92,14 +133,39 @@ def texts_of(folder: Path) -> dict[str, str]:
     for pattern in KEPT:
         for path in sorted(folder.glob(pattern)):
             text = rounded(path.read_text(encoding="utf-8"))
+            if path.name == "findings.csv":
+                text = without_columns(text, SAID_TWICE)
             name = path.relative_to(folder).as_posix()
-            if len(text.encode()) > MOST_BYTES:
-                print(
-                    f"{folder.name}/{name} is left out: it has {len(text.encode()):,} bytes", file=sys.stderr
-                )
+            n_bytes = len(text.encode())
+            if n_bytes > MOST_BYTES:
+                print(f"{folder.name}/{name} is left out: it has {n_bytes:,} bytes", file=sys.stderr)
             else:
                 texts[name] = text
-    return texts | {PROVENANCE: provenance(folder)}
+    return texts | {PROVENANCE: json.dumps(provenance(folder), indent=2) + "\n"}
+
+
+def cost(name: str, folder: Path) -> dict[str, Any]:
+    """Return what the run of a config took: its fits, and the CPU seconds of all of them."""
+    manifest = manifest_of(folder)
+    fits = ""
+    if (folder / "plan.json").exists():
+        plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+        fits = plan["config"]["repeats"] * (len(plan["cells"]) + len(plan.get("controls", ())))
+    values = (name, fits, round(manifest["cpu_seconds"]), manifest["git"]["commit"][:8])
+    return dict(zip(COSTS, values, strict=True))
+
+
+def write_costs(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Put rows in the place of those of the same configs in the table of costs."""
+    known = {}
+    if path.exists():
+        with path.open(encoding="utf-8", newline="") as stream:
+            known = {row["config"]: row for row in csv.DictReader(stream)}
+    known |= {row["config"]: row for row in rows}
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, COSTS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(known[name] for name in sorted(known))
 
 
 def stored_texts(folder: Path) -> dict[str, str]:
@@ -118,14 +184,20 @@ def write_texts(folder: Path, texts: dict[str, str]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
+def makers(texts: dict[str, str]) -> dict[str, str]:
+    """Return what may decide the last digits of results: platform and versions, Python's without patch."""
+    made = json.loads(texts[PROVENANCE])
+    python = ".".join(made["python"].split(".")[:2])
+    versions = {name: made["packages"][name] for name in NUMERIC}
+    return {"platform": made.get("platform", "unknown"), "Python": python} | versions
+
+
 def differences(name: str, stored: dict[str, str], texts: dict[str, str]) -> list[str]:
-    """Return the lines of a diff of what is stored and what a run gives; nothing where no number moved."""
+    """Return the lines of a diff of what is stored and what a run gives; nothing where no letter moved."""
     lines: list[str] = []
     for file in sorted(stored.keys() | texts.keys()):
         if file != PROVENANCE:
             lines += diff(f"{name}/{file}", stored.get(file, ""), texts.get(file, ""))
-    if lines:
-        lines += diff(f"{name}/{PROVENANCE}", stored.get(PROVENANCE, ""), texts[PROVENANCE])
     return lines
 
 
@@ -135,6 +207,77 @@ def diff(name: str, before: str, after: str) -> list[str]:
         before.splitlines(), after.splitlines(), f"found/{name}", f"now/{name}", lineterm="", n=1
     )
     return list(lines)
+
+
+def far_differences(name: str, stored: dict[str, str], texts: dict[str, str]) -> list[str]:
+    """Return the lines of the CSVs whose numbers are further apart than those of two machines may be.
+
+    Lines whose words differ are among them only if they are more than MOST_WORDS of all.
+    """
+    far: list[str] = []
+    other_words: list[str] = []
+    n_lines = 0
+    for file in sorted(stored):
+        if not file.endswith(".csv") or file in BY_VERDICTS:
+            continue
+        before, after = (of.get(file, "").splitlines() for of in (stored, texts))
+        n_lines += len(before)
+        if len(before) != len(after):
+            far.append(f"{name}/{file}: {len(before)} lines are {len(after)}")
+            continue
+        for at, (old, new) in enumerate(zip(before, after, strict=True), start=1):
+            said = f"{name}/{file}:{at}: {old}\n  is now {new}"
+            if NUMBER.sub("#", old) != NUMBER.sub("#", new):
+                other_words.append(said)
+            elif not all(map(near, numbers_of(old), numbers_of(new))):
+                far.append(said)
+    if len(other_words) > MOST_WORDS * n_lines:
+        far += other_words
+    return far
+
+
+def numbers_of(line: str) -> list[float]:
+    """Return the numbers of a line.
+
+    >>> numbers_of("massaging,-0.109 better,−2 [1.5e-3, 4]")
+    [-0.109, -2.0, 0.0015, 4.0]
+    """
+    return [float(number.replace("−", "-")) for number in NUMBER.findall(line)]
+
+
+def near(stored: float, value: float) -> bool:
+    """Return whether a number may be the stored one, computed on another machine."""
+    return abs(value - stored) <= max(NEAR, NEAR_RATIO * abs(stored))
+
+
+def check(name: str, found: Path, folder: Path) -> bool:
+    """Print what differs between stored results and those of a folder; return whether nothing does."""
+    texts, stored = texts_of(folder), stored_texts(found / name)
+    if not stored:
+        print(f"{name}: nothing is stored\nfix: python benchmarks/results.py {name}")
+        return False
+    before, now = makers(stored), makers(texts)
+    others = [f"{maker} is {now[maker]}, was {before[maker]}" for maker in now if now[maker] != before[maker]]
+    if others:
+        lines = far_differences(name, stored, texts)
+        said = f"the same within {NEAR:g} or {NEAR_RATIO:.0%}: {', '.join(others)}"
+    else:
+        lines = differences(name, stored, texts)
+        said = "the same to the letter"
+    if lines:
+        n_more = max(len(lines) - MOST_PRINTED, 0)
+        lines[MOST_PRINTED:] = [f"… and {n_more} lines more"] * bool(n_more)
+        what = (
+            "numbers" if table_numbers(stored) != table_numbers(texts) else "no numbers of tables, but words"
+        )
+        said = f"{what} are others\nfix: where that is meant, python benchmarks/results.py {name}"
+    print("\n".join([*lines, f"{name}: {said}"]))
+    return not lines
+
+
+def table_numbers(texts: dict[str, str]) -> dict[str, list[float]]:
+    """Return the numbers of each CSV."""
+    return {name: numbers_of(text) for name, text in texts.items() if name.endswith(".csv")}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -149,21 +292,20 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     names = options.names or sorted(path.name for path in options.found.iterdir() if path.is_dir())
     settings = [word for setting in options.settings for word in ("--set", setting)]
-    n_moved = 0
+    moved = False
     with tempfile.TemporaryDirectory(prefix="results-") as scratch:
         for name in names:
             folder = (options.work or Path(scratch)) / name
             run_config(name, folder, settings, options.jobs)
-            texts, stored = texts_of(folder), stored_texts(options.found / name)
-            lines = differences(name, stored, texts)
-            n_moved += bool(lines)
             if options.check:
-                print("\n".join([*lines, f"{name}: {'other numbers' if lines else 'the same'}"]))
+                moved |= not check(name, options.found, folder)
             else:
+                texts = texts_of(folder)
                 write_texts(options.found / name, texts)
+                write_costs(options.found / "costs.csv", [cost(name, folder)])
                 n_bytes = sum(len(text.encode()) for text in texts.values())
                 print(f"{name}: {len(texts)} files, {n_bytes:,} bytes")
-    return 1 if options.check and n_moved else 0
+    return int(moved)
 
 
 if __name__ == "__main__":

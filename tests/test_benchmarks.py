@@ -1,14 +1,20 @@
 """Every script of benchmarks/ runs: small here, or in the test of what it measures."""
 
+import json
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from conftest import STUDIES, environment, study_of
 
 import fairbench_cli as fb
 from fairbench_cli.cli.app import run as run_command
+from fairbench_cli.data.card import find_card, read_card
+from fairbench_cli.papers.registry import PAPERS, read_published
 
 ELSEWHERE = {
     "fetch_studies": "studies/test_fetch.py",
@@ -28,7 +34,7 @@ ELSEWHERE = {
 """Scripts that the test of a room imports or starts, small."""
 
 
-HERE = {"costs", "results"}
+HERE = {"costs", "reproduce", "results"}
 """Scripts with a test below."""
 
 SLOW = {
@@ -56,6 +62,104 @@ def test_results_that_moved_are_found(data_folder, tmp_path, monkeypatch):
     answer = Path("found/quickstart/answer.md")
     answer.write_text(answer.read_text().replace("compas", "moved", 1))
     assert study.main([*call, "--check"]) == 1
+    costs = Path("found/costs.csv").read_text().splitlines()
+    assert costs[1].startswith("quickstart,30,")  # five techniques at three strengths, twice
+
+
+MADE = {
+    "python": "3.11.7",
+    "packages": dict.fromkeys(("numpy", "scipy", "scikit-learn", "numba", "pandas"), "1"),
+}
+ELSEWHERE_MADE = MADE | {"python": "3.12.1"}
+ROWS = [f"adult,{technique},{value},better" for technique in range(50) for value in (0.125, -12.5)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "here", "elsewhere"),
+    [
+        ("0.125", "0.125", True, True),
+        ("0.125", "0.1299", False, True),
+        ("0.125", "0.131", False, False),
+        ("-12.5", "-12.7", False, True),
+        ("-12.5", "12.5", False, False),
+        ("-12.5,better", "-12.5,", False, False),
+        (ROWS[7], f"{ROWS[7]}\n{ROWS[7]}", False, False),
+        (ROWS[7] + "\n", ROWS[7].replace("better", "") + "\n", False, True),
+    ],
+)
+def test_numbers_of_another_machine_may_differ_a_little(before, after, here, elsewhere, tmp_path):
+    """Here all is compared to the letter; with another Python by numbers, but for few words."""
+    study = study_of("results")
+    text = "\n".join(ROWS) + "\n"
+    study.write_texts(tmp_path / "found/run", {"findings.csv": text, study.PROVENANCE: json.dumps(MADE)})
+    for made, same in ((MADE, here), (MADE | {"python": "3.11.9"}, here), (ELSEWHERE_MADE, elsewhere)):
+        manifest = json.dumps(made | {"platform": "unknown"})
+        now = {"findings.csv": text.replace(before, after), study.PROVENANCE: manifest}
+        study.write_texts(tmp_path / "run", now)
+        assert study.check("run", tmp_path / "found", tmp_path / "run") == same
+
+
+WORKFLOWS = STUDIES.parent / ".github/workflows"
+REPRODUCE, NIGHTLY = (
+    yaml.safe_load((WORKFLOWS / f"{name}.yml").read_text(encoding="utf-8"))
+    for name in ("reproduce", "nightly")
+)
+JOBS = study_of("reproduce").JOBS
+
+
+def test_the_workflow_has_every_job_and_the_short_ones_on_each_push():
+    (job,) = REPRODUCE["jobs"].values()
+    pushed, weekly = map(json.loads, re.findall(r"'(\[[^']+\])'", job["strategy"]["matrix"]["name"]))
+    assert sorted(weekly) == sorted(JOBS)
+    assert sorted(pushed) == sorted(name for name, job in JOBS.items() if job.each_push)
+    (step,) = (step["run"] for step in job["steps"] if "reproduce.py" in step.get("run", ""))
+    assert step == "python benchmarks/reproduce.py ${{ matrix.name }}"
+    for path in REPRODUCE[True]["push"]["paths"]:  # YAML 1.1 takes "on" for true
+        assert any(STUDIES.parent.glob(path))
+
+
+def test_every_night_the_files_are_read_that_are_needed_every_week():
+    """GitHub keeps a cache for a week after it was read."""
+    (weekly,) = REPRODUCE["jobs"].values()
+    nightly = NIGHTLY["jobs"]["data"]
+    assert nightly["strategy"]["matrix"]["name"] == [name for name, job in JOBS.items() if job.cards]
+    caches = [
+        step["with"]
+        for job in (weekly, nightly)
+        for step in job["steps"]
+        if step.get("uses", "").startswith("actions/cache")
+    ]
+    assert caches[0] == caches[1]
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_job_has_its_data_and_asks_for_most_of_what_is_published(name):
+    job, paper = JOBS[name], study_of("results").PAPERS.get(name)
+    config = yaml.safe_load((STUDIES.parent / "configs" / f"{name}.yaml").read_text(encoding="utf-8"))
+    assert (paper is None) == (not job.published)
+    fetched = {file.name for card in job.cards for file in read_card(find_card(card)).files}
+    if config.get("sample", {}).get("from", "network") != "shipped" and "truth" not in config:
+        for item in config["datasets"]:
+            card = read_card(find_card(item if isinstance(item, str) else next(iter(item))))
+            assert {file.name for file in card.files} <= fetched
+    for published in job.published:
+        assert 0.55 < published.least / published.of <= 1
+        tables = published.tables.split(",")
+        values = read_published(PAPERS[paper])
+        if paper != "friedler2019":  # of which those without a flag count
+            assert published.of == sum(tables == [""] or str(table) in tables for table in values["table"])
+
+
+@pytest.mark.gate
+def test_a_number_that_moved_fails_the_job(tmp_path, capsys):
+    study, found = study_of("reproduce"), tmp_path / "found"
+    shutil.copytree(STUDIES.parent / "results/found/zliobaite2017", found / "zliobaite2017")
+    call = ["zliobaite2017", "--work", str(tmp_path), "--found", str(found)]
+    assert study.main(call) == 0
+    stored = found / "zliobaite2017/simulation.csv"
+    stored.write_text(stored.read_text().replace("discrimination,-1.0", "discrimination,-0.9", 1))
+    assert study.main(call) == 1
+    assert "other results than found before" in capsys.readouterr().out
 
 
 FACTS = {"fairbench": fb.__version__, "commit": "0", "date": "d", "rounds": "5", "load": "0", "machine": "m"}

@@ -152,8 +152,7 @@ def compare(
         float | None,
         typer.Option(
             min=0,
-            max=1,
-            help="With --paper: exit code 1 if a smaller share is within the tolerance.",
+            help="With --paper: exit code 1 if a smaller share (above 1: count) is within the tolerance.",
             show_default=False,
         ),
     ] = None,
@@ -333,11 +332,11 @@ def _names(folders: list[Path], *, alone: bool) -> list[str]:
 
 
 def _print_share(comparison: "Reproduction", tolerance: float, fail_under: float | None) -> bool:
-    """Print the share within the tolerance; return whether it is enough."""
+    """Print the share within the tolerance; return whether it, or the count, is enough."""
     from fairbench_cli.papers.pages import share_line
 
-    line, outcome = share_line(comparison, tolerance)
-    passes = fail_under is None or outcome >= fail_under
+    line, count, share = share_line(comparison, tolerance)
+    passes = fail_under is None or (count if fail_under > 1 else share) >= fail_under
     if fail_under is not None:
         line += f", {'at least' if passes else 'less than'} the {fail_under:g} asked for"
     console.fold(line, "" if passes else "bold red")

@@ -88,7 +88,7 @@ def paper_section(plan: RunPlan, records: Records) -> Section | None:
     if comparison.covered.empty:
         return None
     document = comparison_document(comparison, CLOSE_TO, brief=True)
-    agreement_text, _ = share_line(comparison, CLOSE_TO)
+    agreement_text, *_ = share_line(comparison, CLOSE_TO)
     sentences = (paper.source, *document.facts, *document.notes, f"{agreement_text}.")
     tables: list[TextTable] = []
     for section in document.sections:
@@ -123,15 +123,15 @@ def side_by_side_document(comparisons: Sequence[Reproduction], tolerance: float)
     )
 
 
-def share_line(comparison: Reproduction, tolerance: float) -> tuple[str, float]:
-    """Return in words how many values agree, and their share; NaN of none."""
+def share_line(comparison: Reproduction, tolerance: float) -> tuple[str, int, float]:
+    """Return in words how many values agree, their number, and their share; NaN of none."""
     k, n = count_agreeing(comparison.paper, comparison.scored, tolerance)
     noun = "values"
     if comparison.paper.scored:
         noun = f"unflagged values of {', '.join(comparison.paper.scored)}"
     within = describe_tolerance(comparison.paper, tolerance)
     share = k / n if n else np.nan
-    return f"{comparison.run}, {within}: {k} of {n} {noun} = {format_share(k, n)}", share
+    return f"{comparison.run}, {within}: {k} of {n} {noun} = {format_share(k, n)}", k, share
 
 
 def describe_tolerance(paper: Paper, tolerance: float) -> str:

@@ -4,8 +4,6 @@ import csv
 import io
 import json
 import math
-import re
-import shlex
 import shutil
 from collections import Counter
 from itertools import product
@@ -14,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from conftest import (
     HEAVY,
     Finished,
@@ -30,8 +27,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.cli.app import app
-from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.document.markdown import markdown
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.plan import select
@@ -49,7 +44,6 @@ from fairbench_cli.papers.compare import (
 from fairbench_cli.papers.pages import comma_separated, comparison_document
 from fairbench_cli.papers.registry import PAPERS, read_published
 
-ROOT = Path(__file__).parents[2]
 CARDOSO = PAPERS["cardoso2019"]
 NAN = math.nan
 
@@ -441,6 +435,10 @@ def test_fail_under_sets_the_exit_code_at_the_very_share(say, adult, tmp_path):
     short = say(*base, "--fail-under", str((k + 0.5) / n))
     assert (short.code, "less than the" in short.out, short.err != "") == (1, True, True)
     assert say(*base, "--fail-under", "1", "--tolerance", "1").code == 0
+    counts = [say(*base, "--fail-under", str(count)) for count in (k, k + 1)]
+    assert k > 1
+    assert [done.code for done in counts] == [0, 1]
+    assert f"less than the {k + 1} asked for" in counts[1].out
     wide = say(*base, "--tolerance", "0.2")
     assert "within 0.02  within 0.05  within 0.2 " in wide.out
 
@@ -498,48 +496,3 @@ def test_compare_is_light(adult, tmp_path):
     assert not {"numpy", "pandas"} & helped
     assert "numpy" in compared
     assert not {*HEAVY, "scipy.stats", "matplotlib", "statsmodels"} & compared
-
-
-# The reproduction job
-
-JOB = yaml.safe_load((ROOT / ".github/workflows/reproduce.yml").read_text(encoding="utf-8"))["jobs"]["paper"]
-OF_PAPERS = JOB["strategy"]["matrix"]["include"]
-of_papers = pytest.mark.parametrize("own", OF_PAPERS, ids=lambda own: own["paper"])
-
-
-def filled(text: str, own: dict[str, str]) -> str:
-    """Return a line of the job for one of its papers."""
-    return re.sub(r"\$\{\{ matrix\.(\w+) \}\}", lambda found: own[found[1]], text)
-
-
-def steps(own: dict[str, str]) -> list[list[str]]:
-    lines = [line for step in JOB["steps"] for line in filled(step.get("run", ""), own).splitlines()]
-    return [shlex.split(line)[1:] for line in lines if line.startswith("fairbench ")]
-
-
-@of_papers
-def test_the_reproduction_job_fetches_runs_and_compares(own):
-    commands = {command.name for command in app.registered_commands}
-    groups = {group.name for group in app.registered_groups}
-    assert {step[0] for step in steps(own)} <= commands | groups
-    (run,) = (step for step in steps(own) if step[0] == "run")
-    (step_of_compare,) = (step for step in steps(own) if step[0] == "compare")
-    name = Path(run[1]).stem
-    assert step_of_compare[1] == f"results/{name}"
-    assert step_of_compare[step_of_compare.index("--paper") + 1] in PAPERS
-    assert float(step_of_compare[step_of_compare.index("--fail-under") + 1]) >= 0.85
-    uploads = [step for step in JOB["steps"] if "upload" in step.get("uses", "")]
-    paths = [(step["if"], filled(step["with"]["path"], own)) for step in uploads]
-    assert paths == [("always()", step_of_compare[1])]
-
-
-@of_papers
-def test_the_reproduction_job_has_a_config_and_all_its_data(own):
-    (run,) = (step for step in steps(own) if step[0] == "run")
-    config = yaml.safe_load((ROOT / run[1]).read_text(encoding="utf-8"))
-    assert config["name"] == Path(run[1]).stem
-    (fetch,) = (step for step in steps(own) if step[:2] == ["data", "fetch"])
-    fetched = {file.name for card in fetch[2:] for file in read_card(find_card(card)).files}
-    for item in config["datasets"]:
-        card = read_card(find_card(item if isinstance(item, str) else next(iter(item))))
-        assert {file.name for file in card.files} <= fetched
