@@ -19,7 +19,7 @@ from fairbench_cli.data.table import Roles, Table, add_columns
 from fairbench_cli.document.charts import Drawing
 from fairbench_cli.experiment.config.components import ComponentSpec
 from fairbench_cli.experiment.config.worlds import read_world
-from fairbench_cli.network.bias import Groups, shift
+from fairbench_cli.network.bias import RELATIVES, BetaEdit, Groups, edited_tables, shift
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.family_counts import ScoreName
 from fairbench_cli.network.files import Meta, find_network_card, open_network, save
@@ -162,12 +162,14 @@ class Network:
         attribute: str | Sequence[str] | Mapping[str, float] | None = None,
         *,
         both: bool = False,
+        edit: BetaEdit = "outcome",
     ) -> "Network":
         """Return the network with bias β: P(favourable) of the deprived is multiplied by 1 − β.
 
-        That is eq. (4) of cardoso2019. Where the card says so (`bias`), a proxy of the attribute is edited,
-        such as adult's relationship for sex. By a joint attribute, all but those whom every part favours are
-        deprived. Several attributes act one after another: who is deprived by two is left (1 − β)².
+        That is eq. (4) of cardoso2019. Along an arc from the outcome to the group, `edit` records a share β
+        of the favourable deprived as not deprived. Where the card says so (`bias`), a proxy of the attribute
+        is edited, such as adult's relationship for sex. By a joint attribute, all but those whom every part
+        favours are deprived. Several attributes act in turn: who is deprived by two is left (1 − β)².
 
         Parameters
         ----------
@@ -176,12 +178,15 @@ class Network:
         attribute : str, sequence of str, or mapping of str to float; optional
             The protected attribute, or several, perhaps each with its share of β; by default the card's.
         both : bool
-            Whether the favoured gain too: their P(unfavourable) is multiplied by 1 − β.
+            Whether the favoured gain too: their P(unfavourable) is multiplied by 1 − β; or of the
+            unfavourable P(favoured) is.
+        edit : {"outcome", "group", "as-learned"}
+            The outcome's table, the group's, or the one that an arc between the two leads to.
 
         Raises
         ------
         UserError
-            For a β outside [0, 1], an unknown attribute, or where it is no parent of the outcome.
+            For a β outside [0, 1], an unknown attribute, or where there is no such arc.
         ArgumentError
             When no deprived group is given.
         """
@@ -198,15 +203,23 @@ class Network:
             roles = self.roles(name)
             groups = self._edited(roles.attribute)
             for column in groups:
-                if column not in net.parents_of(roles.label):
-                    problem = f"{column} is no parent of the outcome {roles.label}, so β has nothing to edit"
-                    arc = f'require_arcs=[("{column}", "{roles.label}")]'
-                    flag = Flag("require-arc", f"{column}>{roles.label}", arc)
-                    raise UserError(
-                        Problem(problem, ("learn a network with the arc: ", flag)), surface="python"
-                    )
-            net = shift(net, roles.label, roles.favourable, groups, beta * share, tilt_favoured=both)
+                if edited_tables(net.names, net.parents, roles.label, [column], edit):
+                    continue
+                problem = (
+                    f"{column} is no {RELATIVES[edit][0]} of the outcome {roles.label}, "
+                    "so β has nothing to edit"
+                )
+                arc = f'require_arcs=[("{column}", "{roles.label}")]'
+                do = "learn a network with the arc: "
+                flag = Flag("require-arc", f"{column}>{roles.label}", arc)
+                if edited_tables(net.names, net.parents, roles.label, [column], "as-learned"):
+                    do = "edit the table that its arc leads to: "
+                    flag = Flag("edit", "as-learned")
+                raise UserError(Problem(problem, (do, flag)), surface="python")
+            net = shift(net, roles.label, roles.favourable, groups, beta * share, both, edit)
             tilts.append({"beta": beta * share, "attribute": roles.attribute, "both": both})
+            if edit != "outcome":
+                tilts[-1]["edit"] = edit
         source = {**self.meta.source, "tilts": tilts}
         return replace(self, net=net, meta=replace(self.meta, source=source, stand_in=None))
 

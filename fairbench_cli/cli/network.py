@@ -37,6 +37,10 @@ Bias = Annotated[
     ),
 ]
 Shift = Annotated[Literal["deprived", "both"], typer.Option(help="Edit the deprived rows, or both groups'.")]
+Edit = Annotated[
+    Literal["outcome", "group", "as-learned"],
+    typer.Option(help="The table that β edits: the outcome's, the group's, or the one that an arc leads to."),
+]
 
 app = typer.Typer(no_args_is_help=True, help="Learn, look at, ask and sample Bayesian networks.")
 
@@ -175,9 +179,10 @@ def query(
     card: NetCard = None,
     attribute: Attributes = None,
     shift: Shift = "deprived",
+    edit: Edit = "outcome",
 ) -> None:
     """Compute what a network says of some columns, given others; all else is summed over."""
-    network = _biased(net, beta, bias, card, attribute, shift)
+    network = _biased(net, beta, bias, card, attribute, shift, edit)
     evidence = _read_evidence(given or [], network.columns)
     evidence |= network.inclusion(of, evidence)
     answer = network.query(of, evidence, engine=engine)
@@ -230,6 +235,7 @@ def sample(
     card: NetCard = None,
     attribute: Attributes = None,
     shift: Shift = "deprived",
+    edit: Edit = "outcome",
     seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 0,
 ) -> None:
     """Sample rows with a known bias, β or that of a world, for use anywhere else."""
@@ -238,7 +244,7 @@ def sample(
         raise user_error(problem, "give --bias, or leave it out", "--truth")
     if str(output) != "-":
         refuse_overwriting([net], [output], "--output")
-    biased = _biased(net, beta, bias, card, attribute, shift)
+    biased = _biased(net, beta, bias, card, attribute, shift, edit)
     text = biased.sample(n, seed, truth=truth).to_frame().to_csv(index=False, lineterminator="\n")
     if str(output) == "-":
         sys.stdout.write(text)
@@ -248,27 +254,27 @@ def sample(
 
 
 def _biased(
-    net: str, beta: float | None, bias: str | None, card: str | None, attribute: list[str] | None, shift: str
+    net: str, beta: Beta, bias: Bias, card: NetCard, attribute: Attributes, shift: Shift, edit: Edit
 ) -> "Network":
     """Return a network with the bias that the options ask for."""
     if beta != beta:  # NaN passes every range
         raise user_error("beta is not a number", "give a beta from 0 to 1", "--beta")
     if bias is not None:
-        if beta or shift == "both":
-            problem = "--beta and --shift change the outcome's table, and --bias takes the place of that"
+        if beta or shift == "both" or edit != "outcome":
+            problem = "--beta, --shift and --edit change one table, and --bias takes the place of that"
             raise user_error(problem, "give one of the two", "--bias")
         if len(attribute or ()) > 1:
             raise user_error("--bias concerns the groups of one attribute", "give --attribute once")
         return _of_world(_opened(net, card), bias, attribute[0] if attribute else None)
-    if beta is None and (card or attribute or shift == "both"):
-        problem = "--card, --attribute and --shift say what --beta edits, and it is left out"
+    if beta is None and (card or attribute or shift == "both" or edit != "outcome"):
+        problem = "--card, --attribute, --shift and --edit say what --beta edits, and it is left out"
         raise user_error(problem, "give --beta or --bias, or none of them")
     network = _opened(net, card)
     if not beta:
         return network
     _check_card(network, "--beta")
     try:
-        return network.tilt(beta, attribute, both=shift == "both")
+        return network.tilt(beta, attribute, both=shift == "both", edit=edit)
     except UserError as error:
         raise UserError(*error.reported_at("--card" if card else "--beta")) from None
 

@@ -89,7 +89,7 @@ def plan(
                 kind = bias_in_words([dataset])
                 if kind:
                     description += f"; β is {kind}"
-                if kind not in ("", LABEL_BIAS):
+                if kind not in ("", LABEL_BIAS) and "regrouped" not in dataset:
                     learned = "`from: network` and " if "network" in dataset else ""
                     description += (
                         f" (the outcome has children; {learned}`outcome_sink: true` for {LABEL_BIAS})"

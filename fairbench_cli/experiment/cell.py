@@ -39,10 +39,9 @@ from fairbench_cli.measures.group_scores import GroupScores, sum_scores
 from fairbench_cli.measures.groups import ProtectedAttributes
 from fairbench_cli.measures.registry import distance, measure
 from fairbench_cli.measures.thresholds import swept_counts
-from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.world import draw_people as draw_rows
-from fairbench_cli.network.world import record_people
+from fairbench_cli.network.world import make_beta_world, record_people
 
 Status = Literal["ok", "noop", "degraded", "infeasible", "failed", "killed", "overtime", "memory"]
 
@@ -408,11 +407,17 @@ def _drawn(population: Population, beta: float, seed: int) -> Sample:
     network = population.network
     roles = population.roles
     assert network is not None  # noqa: S101 - real rows are divided
-    for groups, share in population.edits:
-        strength = beta * share
-        tilt_favoured = population.both_groups
-        network = shift(network, roles.label, roles.favourable, groups, strength, tilt_favoured=tilt_favoured)
-    return _shared(to_sample(sample(network, population.size, seed), roles), population)
+    tilted = make_beta_world(
+        network,
+        roles.label,
+        roles.favourable,
+        {},
+        population.edits,
+        beta,
+        population.both_groups,
+        population.edit,
+    )
+    return _shared(to_sample(sample(tilted.network, population.size, seed), roles), population)
 
 
 @lru_cache(maxsize=2)

@@ -38,7 +38,15 @@ from fairbench_cli.experiment.config.worlds import SOME, CellWorld, WorldSpec, w
 from fairbench_cli.interventions.cells import CELLS
 from fairbench_cli.measures.counts import count
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
-from fairbench_cli.network.bias import BiasKind, Groups, bias_kind
+from fairbench_cli.network.bias import (
+    RELATIVES,
+    BetaEdit,
+    BiasKind,
+    Edit,
+    Groups,
+    bias_kind,
+    edited_tables,
+)
 from fairbench_cli.network.files import FORMAT, Meta, decisive_text
 from fairbench_cli.network.files import load as load_network
 from fairbench_cli.network.files import save as save_network
@@ -53,8 +61,6 @@ if TYPE_CHECKING:  # pandas comes with it, and workers need neither
 
 
 LoadedAs = tuple[str, str]  # the card as a config names it, and what unknown outcomes become
-Edit = tuple[Groups, float]
-"""Groups whose outcomes β changes, and the share of β."""
 
 
 @dataclass(frozen=True)
@@ -139,21 +145,32 @@ class PreparedDataset:
         """Return the columns that β acts on."""
         return tuple(dict.fromkeys(chain.from_iterable(groups for groups, _ in self.edits)))
 
+    def tables(self, edit: BetaEdit) -> dict[str, str]:
+        """Return by edited column the node whose table β edits; a column without such an arc is left out."""
+        if self.network is None:
+            return {}
+        return edited_tables(list(self.levels), self.network.parents, self.roles.label, self.edited, edit)
+
     @property
     def without_arc(self) -> list[str]:
-        """Return those of the edited columns that are no parents of the outcome: β has no axis to edit."""
-        if self.network is None:
-            return list(self.edited)
-        names = list(self.levels)
-        parents = [names[i] for i in self.network.parents[names.index(self.roles.label)]]
-        return [name for name in self.edited if name not in parents]
+        """Return those of the edited columns without an arc that `edit` may use: β has no axis to edit."""
+        tables = self.tables(self.spec.edit)
+        return [name for name in self.edited if name not in tables]
+
+    @property
+    def regrouped(self) -> tuple[str, ...]:
+        """Return the columns whose own table β edits: some people are recorded as of another group."""
+        if self.without_arc:
+            return ()
+        return tuple(name for name, table in self.tables(self.spec.edit).items() if name == table)
 
     @property
     def bias_kind(self) -> BiasKind | Literal[""]:
         """Return the kind of bias that β makes; empty where it changes nothing."""
         if self.network is None or self.without_arc:
             return ""
-        return bias_kind(list(self.levels), self.network.parents, self.roles.label, self.edited)
+        names = list(self.levels)
+        return bias_kind(names, self.network.parents, self.roles.label, self.edited, self.spec.edit)
 
     @property
     def protected(self) -> ProtectedAttributes:
@@ -202,10 +219,35 @@ class PreparedDataset:
             "edited_column": self.edited[0] if len(self.edited) == 1 else list(self.edited),
             "arc_to_outcome": self.spec.bias is not None or not self.without_arc,  # mechanisms need none
             **({"bias_kind": self.bias_kind} if self.network is not None and self.spec.bias is None else {}),
+            **({"edit": self.spec.edit} if self.spec.edit != "outcome" else {}),
+            **({"regrouped": _describe_regrouping(self)} if self.regrouped else {}),
             "sample_size": self.size,
             **({"test_sha256": self.dataset.test_sha256} if self.dataset and self.dataset.test else {}),
             "inputs": {name: digest(value) for name, value in self.decisive.items()},
         }
+
+
+def _describe_regrouping(prepared: PreparedDataset) -> dict[str, str]:
+    """Say by column of which group β records a share wrongly, and what the recorded group decides."""
+    outcome = f"{prepared.roles.label} is {prepared.roles.favourable}"
+    attributes = {attribute.name: attribute for attribute in prepared.protected.attributes}
+    clauses: dict[str, list[str]] = {column: [] for column in prepared.regrouped}
+    for groups, share in prepared.edits:
+        amount = "β" if share == 1 else f"{share:g} β"
+        for column in clauses.keys() & groups.keys():
+            who = f"people whose {column} is {' or '.join(groups[column][0])} and"
+            becomes = f"with another {column}"
+            attribute = attributes.get(column)
+            if attribute and attribute.deprived_called and attribute.deprived == groups[column][0]:
+                who = f"{attribute.deprived_called} whose"
+                becomes = f"as {attribute.favoured_called}"
+            clauses[column].append(f"of {who} {outcome} a share {amount} is recorded {becomes}")
+            if prepared.spec.bias_direction == "both":
+                clauses[column].append("of the favoured with another outcome as large a share the other way")
+    for j, parents in enumerate(prepared.network.parents if prepared.network else ()):
+        for column in clauses.keys() & {prepared.columns[i].name for i in parents}:
+            clauses[column].append(f"{prepared.columns[j].name} follows from the {column} as recorded")
+    return {column: "; ".join(texts) for column, texts in clauses.items()}
 
 
 def prepare_datasets(
@@ -550,19 +592,27 @@ def _no_arc(prepared: PreparedDataset, where: str) -> UserError:
     columns = prepared.without_arc
     label = prepared.roles.label
     listed = " and ".join(columns)
-    none = "are no parents"
+    edit = prepared.spec.edit
+    relative, relatives = RELATIVES[edit]
+    none = f"are no {relatives}"
     arc = "an arc from each"
     if len(columns) == 1:
-        none = "is no parent"
+        none = f"is no {relative}"
         arc = "the arc"
     problem = f"{name}: {listed} {none} of the outcome {label} in the network, so β has nothing to edit"
+    options = ["require_arc: true"]
+    if edit == "group":
+        options = ["edit: outcome", "require_arc: true"]
     source = prepared.spec.source
     if isinstance(prepared.network, BayesNet):
         source = "network"
-    entry = _entry(prepared.spec, prepared.card, source, "require_arc: true")
+    entry = _entry(prepared.spec, prepared.card, source, *options)
     fix = f"under `datasets` write `{entry}`: {arc} {listed} → {label} is required"
-    if not isinstance(prepared.network, BayesNet):
+    if edit != "group" and not isinstance(prepared.network, BayesNet):
         fix += ". Or outcome_sink: true: no arcs leave the outcome, so they may point at it"
+    if len(prepared.tables("as-learned")) == len(prepared.edited):
+        entry = _entry(prepared.spec, prepared.card, prepared.spec.source, "edit: as-learned")
+        fix += f". Or `{entry}`: β edits the table that an arc of the network leads to"
     return user_error(problem, f"{fix}. Or missing_arc: leave, which runs without bias", where)
 
 
@@ -593,8 +643,8 @@ class Population:
     network : BayesNet or None
         None where real rows are trained on.
     edits : tuple of (Groups, float)
-        Whose outcomes β changes, one after another, and the share of β; none where an edited column is no
-        parent of the outcome and the config says ``leave``.
+        Against whom β works, one after another, and the share of β; none where an edited column has no arc
+        from or to the outcome that `edit` may use, and the config says ``leave``.
     size : int
         Rows of a training set.
     rows : Sample or None
@@ -625,6 +675,8 @@ class Population:
         Where there are worlds, the test rows that all repeats share with every column.
     shows_record : bool
         Whether models see of the test rows what the world records, else what is true.
+    edit : {"outcome", "group", "as-learned"}
+        Which table β edits.
     """
 
     network: BayesNet | None
@@ -647,6 +699,7 @@ class Population:
     worlds: Mapping[str, World] = field(default_factory=dict)
     people: Table | None = None
     shows_record: bool = False
+    edit: BetaEdit = "outcome"
 
     @property
     def shares_test_rows(self) -> bool:
@@ -697,6 +750,7 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         worlds=worlds,
         people=(real if test is None else test) if prepared.spec.bias is not None else None,
         shows_record=config.test_features == "recorded",
+        edit=prepared.spec.edit,
     )
 
 

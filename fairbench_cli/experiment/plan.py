@@ -33,6 +33,7 @@ from fairbench_cli.experiment.datasets import PreparedDataset, count_labels, row
 from fairbench_cli.experiment.versions import CELL_VERSION
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
+from fairbench_cli.network.bias import RELATIVES, BetaEdit
 
 CELL_COLUMNS = (
     "dataset",
@@ -335,6 +336,8 @@ def _decisive(
         decisive["tune"] = tune.decisive
     if dataset.beta_on != {attribute: 1.0}:
         decisive["beta_on"] = [list(share_of_attribute) for share_of_attribute in dataset.beta_on.items()]
+    if dataset.regrouped:
+        decisive["edit"] = list(dataset.regrouped)
     return decisive
 
 
@@ -431,12 +434,22 @@ def arc_in_words(source: Mapping[str, Any]) -> str:
     'sex is no parent of the outcome'
     >>> arc_in_words({"edited_column": ["race", "sex"], "arc_to_outcome": True})
     'race and sex are parents of the outcome'
+    >>> arc_in_words({"edited_column": "sex", "arc_to_outcome": True, "regrouped": {"sex": "of women …"}})
+    'sex is a child of the outcome'
     """
     columns = edited_columns(source)
     arc = source["arc_to_outcome"]
+    children = [column for column in columns if column in source.get("regrouped", ())]
+    if children and len(children) < len(columns):
+        parents = [column for column in columns if column not in children]
+        return f"{' and '.join(children)} follow from the outcome, and it from {' and '.join(parents)}"
+    edit: BetaEdit = source.get("edit", "outcome")
+    if arc:
+        edit = "group" if children else "outcome"
+    relative, relatives = RELATIVES[edit]
     if len(columns) == 1:
-        return f"{columns[0]} is {'a' if arc else 'no'} parent of the outcome"
-    return f"{' and '.join(columns)} are {'' if arc else 'not all '}parents of the outcome"
+        return f"{columns[0]} is {'a' if arc else 'no'} {relative} of the outcome"
+    return f"{' and '.join(columns)} are {'' if arc else 'not all '}{relatives} of the outcome"
 
 
 def named_sources(
@@ -469,7 +482,27 @@ def network_origin(source: Mapping[str, Any]) -> str:
 
 
 LABEL_BIAS = "label bias"
-_KINDS = {"prior shift": "prior shift", "mixture": "a mixture", LABEL_BIAS: LABEL_BIAS}
+_KINDS = {
+    "prior shift": "prior shift",
+    "mixture": f"a mixture of prior shift and {LABEL_BIAS}",
+    LABEL_BIAS: LABEL_BIAS,
+    "wrong group": "wrong recording of the group",
+    "mixture of groups": "a mixture",
+}
+
+
+def _kind_in_words(source: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what kind of bias β is on a data set, and what is done to its groups, if they are changed."""
+    kind = source["bias_kind"]
+    regrouped = source.get("regrouped", {})
+    if not regrouped:
+        return _KINDS[kind], ""
+    clauses = list(regrouped.values())
+    parents = [column for column in edited_columns(source) if column not in regrouped]
+    if parents:
+        clauses.append(f"{' and '.join(parents)} decides whose {source['label']} changes")
+    head = _KINDS["mixture of groups"] if kind == "mixture" else _KINDS[kind]
+    return head, f": {'; '.join(clauses)}"
 
 
 def bias_in_words(sources: Sequence[Mapping[str, Any]], called: Callable[[str], str] = str) -> str:
@@ -480,18 +513,16 @@ def bias_in_words(sources: Sequence[Mapping[str, Any]], called: Callable[[str], 
     ('prior shift', 'prior shift on a, label bias on b')
     """
     with_kind = [source for source in sources if source.get("bias_kind")]
-    present = {source["bias_kind"] for source in with_kind}
-    kinds = [kind for kind in _KINDS if kind in present]
+    order = list(_KINDS.values())
+    texts = sorted({_kind_in_words(source) for source in with_kind}, key=lambda text: order.index(text[0]))
     clauses = []
-    for kind in kinds:
-        clause = _KINDS[kind]
-        if kind == "mixture":
-            clause += f" of prior shift and {LABEL_BIAS}"
-        names = named_sources(with_kind, lambda source: source["bias_kind"] == kind, called)  # noqa: B023 - used at once
-        if len(kinds) > 1:
-            clause += f" on {', '.join(names)}"
-        clauses.append(clause)
-    return ", ".join(clauses)
+    for text in texts:
+        names = named_sources(with_kind, lambda source: _kind_in_words(source) == text, called)  # noqa: B023 - used at once
+        kind, whom = text
+        if len(texts) > 1:
+            kind += f" on {', '.join(names)}"
+        clauses.append(kind + whom)
+    return ("; " if any(whom for _, whom in texts) else ", ").join(clauses)
 
 
 def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: list[Cell]) -> RunPlan:

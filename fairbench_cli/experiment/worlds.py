@@ -137,7 +137,8 @@ def _world_places(
             if thorough:
                 built = built_world(prepared, world, network)
             else:
-                built = make_beta_world(network, *bias, world.beta, prepared.spec.bias_direction == "both")
+                both_groups = prepared.spec.bias_direction == "both"
+                built = make_beta_world(network, *bias, world.beta, both_groups, prepared.spec.edit)
             for include_protected in seen:
                 key_columns = prepared.name + (
                     world.name,

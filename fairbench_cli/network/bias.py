@@ -1,7 +1,9 @@
-"""β: change the outcome's table against the deprived group.
+"""β: change a table of the network against the deprived group.
 
 Equation (4) of Cardoso, Meira, Almeida & Zaki (2019), "A framework for benchmarking discrimination-aware
-models in machine learning": P'(+ | s = deprived, rest) = P(+ | s = deprived, rest) (1 - β).
+models in machine learning": P'(+ | s = deprived, rest) = P(+ | s = deprived, rest) (1 - β). They add that any
+node's table may be modified so. Where the outcome is a parent of the protected column, that column's is:
+P'(s = deprived | +, rest) = P(s = deprived | +, rest) (1 - β).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,22 +17,35 @@ from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.data.table import Column, Floats
 from fairbench_cli.network.model import BayesNet
 
+_Tilt = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+"""Rows of a table, in a shape that grows to that of its parents' levels, and the levels that give."""
+
 Groups = Mapping[str, tuple[Sequence[str], Sequence[str]]]
 """Deprived and favoured levels, by column: of a protected attribute, or of a proxy of it."""
 
-BiasKind = Literal["label bias", "prior shift", "mixture"]
+Parents = Sequence[Collection[int]]
+"""Indices of the parents of each column of a network."""
+
+Edit = tuple[Groups, float]
+"""Groups against which β works, and the share of β."""
+
+BetaEdit = Literal["outcome", "group", "as-learned"]
+"""Which table β edits: the outcome's, that of the group's column, or the one that their arc leads to."""
+
+RELATIVES: dict[BetaEdit, tuple[str, str]] = {
+    "outcome": ("parent", "parents"),
+    "group": ("child", "children"),
+    "as-learned": ("parent or child", "parents or children"),
+}
+"""What the columns that β acts on are of the outcome: one of them, and several."""
+
+BiasKind = Literal["label bias", "prior shift", "mixture", "wrong group"]
 
 
-def bias_kind(
-    names: Sequence[str], parents: Sequence[Collection[int]], outcome: str, edited: Collection[str]
-) -> BiasKind:
-    """Return the kind of bias that equation (4) makes, which the arcs of the outcome decide.
-
-    An outcome without children is flipped, whatever the features: *label bias*, p' = (1 - β) p. The children
-    of an outcome are drawn after it, so that P(children | outcome) stays and P(outcome) moves: *prior shift*,
-    odds' = c · odds, where all parents of the outcome are edited columns. An outcome that has both children
-    and other parents gives a *mixture*: given the parents alone p' = (1 - β) p, then a prior shift of the
-    children.
+def edited_tables(
+    names: Sequence[str], parents: Parents, outcome: str, columns: Collection[str], edit: BetaEdit = "outcome"
+) -> dict[str, str]:
+    """Return by column the node whose table β edits; a column without such an arc is left out.
 
     Parameters
     ----------
@@ -40,8 +55,45 @@ def bias_kind(
         Indices of each column's parents.
     outcome : str
         The outcome's column.
-    edited : collection of str
+    columns : collection of str
         Columns whose levels decide whom β acts on.
+    edit : {"outcome", "group", "as-learned"}
+        "outcome": its table, along the arc from the column. "group": the column's, along the arc from the
+        outcome. "as-learned": of whichever of the two arcs there is.
+
+    >>> net = ["s", "y", "t"], [(), (0,), (1,)], "y", ["s", "t"]
+    >>> edited_tables(*net), edited_tables(*net, "group"), edited_tables(*net, "as-learned")
+    ({'s': 'y'}, {'t': 't'}, {'s': 'y', 't': 't'})
+    """
+    index_of = {name: j for j, name in enumerate(names)}
+    tables = {}
+    for column in columns:
+        if edit != "group" and index_of[column] in parents[index_of[outcome]]:
+            tables[column] = outcome
+        elif edit != "outcome" and index_of[outcome] in parents[index_of[column]]:
+            tables[column] = column
+    return tables
+
+
+def bias_kind(
+    names: Sequence[str], parents: Parents, outcome: str, edited: Collection[str], edit: BetaEdit = "outcome"
+) -> BiasKind:
+    """Return the kind of bias that β makes, which the arcs of what is edited decide.
+
+    An outcome without children is flipped, whatever the features: *label bias*, p' = (1 - β) p. The children
+    of an outcome are drawn after it, so that P(children | outcome) stays and P(outcome) moves: *prior shift*,
+    odds' = c · odds, where all parents of the outcome are edited columns. An outcome that has both children
+    and other parents gives a *mixture*: given the parents alone p' = (1 - β) p, then a prior shift of the
+    children.
+
+    Where the edited tables are those of groups' columns without children, people stay who they are and a
+    *wrong group* is recorded of some. Children of these columns are drawn by the changed group, and some
+    groups may act through the outcome's table: that is a *mixture* too.
+
+    Parameters
+    ----------
+    names, parents, outcome, edited, edit
+        As `edited_tables` has them; all edited columns have an arc.
 
     Raises
     ------
@@ -54,9 +106,14 @@ def bias_kind(
     'prior shift'
     >>> bias_kind(["s", "y", "x", "z"], [(), (0, 3), (1,), ()], "y", ["s"])
     'mixture'
+    >>> bias_kind(["s", "y"], [(1,), ()], "y", ["s"], "group")
+    'wrong group'
     """
-    index_of = {name: j for j, name in enumerate(names)}
-    outcome_index = index_of[outcome]
+    tables = edited_tables(names, parents, outcome, edited, edit)
+    if any(table != outcome for table in tables.values()):
+        has_children = any(names[i] in tables.values() for nodes in parents for i in nodes)
+        return "mixture" if has_children or outcome in tables.values() else "wrong group"
+    outcome_index = names.index(outcome)
     if not any(outcome_index in nodes for nodes in parents):
         return "label bias"
     if {names[i] for i in parents[outcome_index]} <= set(edited):
@@ -65,34 +122,43 @@ def bias_kind(
 
 
 def shift(
-    net: BayesNet, outcome: str, favourable: str, groups: Groups, beta: float, tilt_favoured: bool = False
+    net: BayesNet,
+    outcome: str,
+    favourable: str,
+    groups: Groups,
+    beta: float,
+    tilt_favoured: bool = False,
+    edit: BetaEdit = "outcome",
 ) -> BayesNet:
-    """Return the network with the outcome tilted by `beta`; 0 changes nothing, 1 is the most.
+    """Return the network tilted against the deprived by `beta`; 0 changes nothing, 1 is the most.
 
-    Equation (4) for one column or, of a joint attribute, for its parts together: deprived is who is so by any
-    of the columns, favoured who is so by all of them.
+    Of a joint attribute the columns that are parents of the outcome act together, in one edit of its table:
+    deprived is who is so by any of them, favoured who is so by all. A column whose parent the outcome is has
+    its own table edited.
 
     Parameters
     ----------
     net : BayesNet
-        The columns of `groups` must be parents of `outcome`.
+        Between `outcome` and each column of `groups` it has an arc that `edit` may use.
     outcome, favourable : str
         The outcome's column and its favourable level.
     groups : mapping of str to (deprived, favoured)
-        Where a level of any column is deprived, P(+) is multiplied by 1 - β. What is lost goes to the other
-        outcomes in proportion to their probabilities (evenly when all of these are 0). Where the levels of
-        all columns are favoured, P(-) is multiplied by 1 - β if `tilt_favoured` is true; what is lost goes to
-        the favourable outcome.
+        In the outcome's table P(+) is multiplied by 1 - β where a level of any column is deprived. In a
+        column's own table P(deprived) is, given +. What is lost goes to the other levels in proportion to
+        their probabilities (evenly when all of these are 0).
     beta : float
         In [0, 1].
     tilt_favoured : bool
-        False is equation (4). True tilts the rows of the favoured too.
+        False is equation (4). True also multiplies by 1 - β, in the outcome's table P(-) where the levels of
+        all columns are favoured, and in a column's own P(favoured) given any other outcome.
+    edit : {"outcome", "group", "as-learned"}
+        See `edited_tables`.
 
     Raises
     ------
     UserError
         Unknown names or levels, a level both deprived and favoured, none where one is needed, `beta` outside
-        [0, 1], an outcome with a single level, or a column that is no parent of the outcome.
+        [0, 1], an outcome with a single level, or a column without the arc.
 
     >>> net = BayesNet(
     ...     (Column("s", ("f", "m")), Column("y", ("no", "yes"))),
@@ -112,6 +178,7 @@ def shift(
     # Both grow to the shape of the parents' levels
     deprived_rows = np.zeros((), bool)
     favoured_rows = np.ones((), bool)
+    tilts: dict[str, list[_Tilt]] = {}
     for name, (deprived, favoured) in groups.items():
         source = _find_column(net, name)
         is_deprived = _find_levels(source, deprived)
@@ -123,27 +190,33 @@ def shift(
             raise user_error(f'no level of "{name}" is named as {group}', f"name at least one {group} level")
         if np.any(is_deprived & is_favoured):
             raise user_error(f'a level of "{name}" is both deprived and favoured', "name it once")
-        if name not in parents:
+        tables = edited_tables(net.names, net.parents, outcome, [name], edit)
+        if not tables:
             raise user_error(
-                f'"{name}" is not a parent of "{outcome}" (its parents: {", ".join(parents) or "none"}), '
-                "so beta has nothing to change",
+                f'"{name}" is not a {RELATIVES[edit][0]} of "{outcome}" (its parents: '
+                f"{', '.join(parents) or 'none'}), so beta has nothing to change",
                 f"set `require_arc: true` (which adds the arc {name} -> {outcome} to the whitelist; learn "
                 f"again) or `outcome_sink: true` (let {outcome} have no children, so that arcs point at it)",
             )
+        if tables[name] == name:
+            if is_deprived.all():
+                raise user_error(f'every level of "{name}" is named as deprived', "leave one out")
+            shape = [-1 if parent == outcome else 1 for parent in net.parents_of(name)]
+            tilts[name] = [(plus.reshape(shape), is_deprived), (~plus.reshape(shape), is_favoured)]
+            continue
         shape = [len(source.levels) if parent == name else 1 for parent in parents]
         deprived_rows = deprived_rows | is_deprived.reshape(shape)
         favoured_rows = favoured_rows & is_favoured.reshape(shape)
+        tilts[outcome] = [(deprived_rows, plus), (favoured_rows, ~plus)]
     if beta == 0:
         return net
-    cpt = net.cpt(outcome).copy()
-    tilts = [(deprived_rows, plus)]
-    if tilt_favoured:
-        tilts.append((favoured_rows, ~plus))
-    for rows, giving in tilts:
-        tilted = np.broadcast_to(rows, cpt.shape[:-1])
-        cpt[tilted] = _move_probability(cpt[tilted], giving, beta)
     cpts = list(net.cpts)
-    cpts[net.index(outcome)] = cpt
+    for name, (against_deprived, for_favoured) in tilts.items():
+        cpt = net.cpt(name).copy()
+        for rows, giving in (against_deprived, for_favoured)[: 1 + tilt_favoured]:
+            tilted = np.broadcast_to(rows, cpt.shape[:-1])
+            cpt[tilted] = _move_probability(cpt[tilted], giving, beta)
+        cpts[net.index(name)] = cpt
     return replace(net, cpts=tuple(cpts))
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import Problem, refuse, user_error
 from fairbench_cli.data.table import Codes, Column, Floats, Table
-from fairbench_cli.network.bias import Groups, shift
+from fairbench_cli.network.bias import BetaEdit, Edit, Groups, shift
 from fairbench_cli.network.draw import BLOCK, make_row_drawer
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import compute_posterior
@@ -360,22 +360,25 @@ def make_beta_world(
     label: str,
     favourable: str,
     groups: Groups,
-    edits: Sequence[tuple[Groups, float]],
+    edits: Sequence[Edit],
     beta: float,
     tilt_favoured: bool = False,
+    edit: BetaEdit = "outcome",
 ) -> World:
-    """Return equation (4) as a world: the outcome's table is tilted, and all is recorded as it is then.
+    """Return β as a world: tables of the network are tilted, and all is recorded as it is then.
 
     Parameters
     ----------
     net, label, favourable, groups
         As for `make_world`.
     edits : sequence of (groups, float)
-        Whose outcomes β changes, one after another, each with the share of β; see `shift`.
+        Against whom β works, one after another, each with the share of β; see `shift`.
     beta : float
         In [0, 1].
     tilt_favoured : bool
         Whether the favoured are tilted too.
+    edit : {"outcome", "group", "as-learned"}
+        Which table is tilted.
 
     Raises
     ------
@@ -384,7 +387,7 @@ def make_beta_world(
     """
     tilted = net
     for edited, share in edits:
-        tilted = shift(tilted, label, favourable, edited, beta * share, tilt_favoured=tilt_favoured)
+        tilted = shift(tilted, label, favourable, edited, beta * share, tilt_favoured, edit)
     return World(tilted, net, label, favourable, groups)
 
 

@@ -53,6 +53,7 @@ from fairbench_cli.experiment.config.metrics import MetricSpec, RequestedRowMetr
 from fairbench_cli.experiment.config.worlds import CellWorld, Worlds, worlds_at
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS
+from fairbench_cli.network.bias import BetaEdit
 
 
 def attribute_names(text: str) -> tuple[str, ...]:
@@ -265,6 +266,12 @@ class BiasConfig(StrictModel):
         default="deprived",
         description="`deprived`: eq. (4) of cardoso2019, P'(+) = P(+)(1−β) in the deprived rows of the "
         "outcome's CPT. `both`: also P'(−) = P(−)(1−β) in the favoured rows.",
+    )
+    edit: BetaEdit = Field(
+        default="outcome",
+        description="Which table β edits: `outcome`, its own, along the arc from the protected column; "
+        "`group`, that of the protected column, P'(deprived | +) = P(deprived | +)(1−β), along the arc from "
+        "the outcome; `as-learned`, the one whose arc the network has.",
     )
     require_arc: bool = Field(
         default=False, description="Require the arc from the edited column to the outcome in the network."
@@ -691,6 +698,8 @@ class ExperimentConfig(FileModel):
         if not self.has_worlds:
             without_bias = {"bias"}
             unsaid = {"test_labels", "test_features"}
+        if all(settings.edit == "outcome" for settings in (self.sample, *self.datasets)):
+            without_bias.add("edit")  # as of controls
         if not self.controls:
             unsaid = unsaid | {"controls"}  # a config from before there were any has the same bytes
         if self.figure_formats == outputs.DEFAULT_FIGURE_FORMATS:
@@ -717,8 +726,8 @@ class ExperimentConfig(FileModel):
         return head + dump_yaml(self.to_config())
 
 
-OF_BETA = frozenset({"beta_on", "bias_direction", "missing_arc"})
-"""The settings that say how β edits the outcome's table."""
+OF_BETA = frozenset({"beta_on", "bias_direction", "edit", "missing_arc"})
+"""The settings that say how β edits tables of the network."""
 
 _LEARNED = frozenset({"learner", "score", "max_parents", "require_arc", "outcome_sink"})
 _DIVIDED = frozenset({"train_fraction", "balanced", "split_by"})

@@ -455,7 +455,7 @@ def _with_bias(source: ParsedConfig) -> Iterator[Conflict]:
     ]
     for key_path, settings in settings_with_paths:
         for key in sorted(OF_BETA & settings.model_fields_set):
-            problem = f"{key} says how β changes the outcome's table, and here a `bias` takes its place"
+            problem = f"{key} says how β changes the network, and here a `bias` takes its place"
             yield key_path + (key,), problem, "remove one of the two"
     all_worlds: list[WorldSpec] = []
     for worlds in worlds_of_datasets:
@@ -475,6 +475,20 @@ def _with_bias(source: ParsedConfig) -> Iterator[Conflict]:
         ):
             problem = f"{key}: recorded has no effect: no mechanism changes how features are recorded"
             yield (key,), problem, "remove it, or add `measurement` or `group` to the bias"
+
+
+def _excluded_arcs(source: ParsedConfig) -> Iterator[Conflict]:
+    """Find edits along the arc from the outcome where the network may have none."""
+    for key, reason in (
+        ("require_arc", "requires the opposite one"),
+        ("outcome_sink", "lets the outcome have none"),
+    ):
+        settings = zip(source.datasets, *map(source.shared, ("edit", "bias", key)), strict=True)
+        for (_, spec, _), (key_path, edit, _), (_, bias, _), (_, excludes, _) in settings:
+            is_learned = source.config.source_of(spec) == "network" and bias is None
+            if edit == "group" and excludes and is_learned:
+                problem = f"edit: group needs an arc from the outcome, and {key}: true {reason}"
+                yield key_path, problem, f"remove {key}, or write edit: outcome"
 
 
 def _strengths(source: ParsedConfig) -> Iterator[Conflict]:
@@ -576,6 +590,7 @@ _CHECKS: tuple[tuple[set[str], Callable[[ParsedConfig], Iterator[Conflict]]], ..
     ({"datasets"}, _listed_twice),
     ({"datasets", "sample", "bias_direction"}, _nobody_favoured),
     ({"datasets", "sample"}, _beta_on),
+    ({"datasets", "sample"}, _excluded_arcs),
     ({"datasets", "sample", "test_labels", "test_features"}, _with_bias),
     ({"datasets", "sample"}, _strengths),
     ({"datasets", "attributes"}, _attributes),

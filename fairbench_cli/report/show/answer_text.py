@@ -904,15 +904,21 @@ def _beta(plan: RunPlan, *, brief: bool) -> str:
         return "β: the strength of a world's first mechanism."
     if not any(config.sample.beta):
         return ""
+    regrouped = _those(plan, lambda source: "regrouped" in source)
+    kinds = bias_in_words(plan.datasets, read_display_names(config).dataset)
     text = "β: the share of favourable outcomes that the deprived group loses in training"
-    both = _those(plan, lambda source: source.get("bias_direction") == "both")
+    if regrouped and all("regrouped" in source or not source["arc_to_outcome"] for source in plan.datasets):
+        text = f"β: {kinds}"
+        kinds = ""
+    elif regrouped:
+        text += f", but on {regrouped}"
+    both = _those(plan, lambda source: source.get("bias_direction") == "both" and "regrouped" not in source)
     if both:
         text += f" (on {both} the favoured group of the other one)"
     idle = _those(plan, lambda source: not source["arc_to_outcome"])
     if idle:
         text += f". It changes nothing on {idle}"
-    kinds = bias_in_words(plan.datasets, read_display_names(config).dataset)
-    if kinds and not brief:
+    if kinds and (regrouped or not brief):
         text += f". It is {kinds}"
     return f"{text}."
 

@@ -16,7 +16,7 @@ from fairbench_cli.document.model import Chart, Section
 from fairbench_cli.experiment.config.worlds import read_worlds
 from fairbench_cli.experiment.plan import edited_columns, network_origin
 from fairbench_cli.measures.groups import ProtectedAttributes
-from fairbench_cli.network.bias import Groups
+from fairbench_cli.network.bias import BetaEdit, Groups, edited_tables
 from fairbench_cli.network.files import load
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.model import BayesNet
@@ -98,12 +98,13 @@ class Marks:
     edited: tuple[str, ...] = ()
     added: Mapping[str, str] = field(default_factory=dict)
     """Of a world: by node, what it is, such as what is recorded of a column."""
+    edit: BetaEdit = "outcome"
 
 
 def network_marks(source: Mapping[str, Any]) -> Marks:
     """Return the marks of the network of a data set, by the plan of a run."""
     edited = () if source.get("worlds") else edited_columns(source)
-    return Marks(source.get("label"), source["attribute"], edited)
+    return Marks(source.get("label"), source["attribute"], edited, edit=source.get("edit", "outcome"))
 
 
 BIASED = ("recorded", "recorded before", "inclusion")
@@ -202,11 +203,13 @@ def world_networks(run: RunResults) -> Iterator[Section]:
 def draw_network(net: BayesNet, marks: Marks, title: str) -> str:
     """Return a picture of a network; the outcome, the protected attribute and what β edits are marked.
 
-    Where one of the edited columns is no parent of the outcome β has nothing to edit, and nothing is marked.
+    Where one of the edited columns has no arc that β works along, nothing is marked.
     """
     # 1. Lay the nodes out, each as wide as its name or its roles.
-    if any((name, marks.outcome) not in net.arcs for name in marks.edited):
-        marks = replace(marks, edited=())
+    if marks.outcome is not None:
+        tables = edited_tables(net.names, net.parents, marks.outcome, marks.edited, marks.edit)
+        if len(tables) < len(marks.edited):
+            marks = replace(marks, edited=())
     roles = {name: ", ".join(node_roles(name, marks)) for name in net.names}
     widths = [max(len(name), len(roles[name])) * LETTER_WIDTH + 0.2 for name in net.names]
     layout = lay_out(net.parents, widths, 0.15)
@@ -255,7 +258,9 @@ def _draw_arc(
     parent: str, child: str, line: Sequence[tuple[Position, Position]], marks: Marks
 ) -> tuple[str, str]:
     """Return the line and the tip of an arc, given its pieces; red where a bias edits or adds it."""
-    is_edited = parent in marks.edited and child == marks.outcome
+    is_edited = (parent in marks.edited and child == marks.outcome) or (
+        parent == marks.outcome and child in marks.edited
+    )
     is_bias = marks.added.get(child) in BIASED
     tooltip = f"{parent} → {child}"
     if is_edited:
