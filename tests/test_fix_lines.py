@@ -25,8 +25,8 @@ from workbooks import Sheet, write_workbook
 from fairbench_cli.audit import finished
 
 MOST_STEPS = 3
-NOT_RUN = (["data", "fetch"], ["web"])
-"""What would use the network, or serve until it is stopped."""
+NOT_RUN = (["data", "fetch"], ["run", "quickstart"], ["web"])
+"""What would use the network, take a minute, or serve until it is stopped."""
 SEXES, RACES = "fm", "abc"
 
 
@@ -486,6 +486,17 @@ OTHERS = {
     "one run": Case("compare nowhere", given={"--paper": "cardoso2019"}),
     "data that are not there": Case(
         "data check loans.yaml", {"loans.yaml": CARD, "data/loans.csv": LOANS}, {"--data-dir": "data"}
+    ),
+    "data of several cards that are not there": Case(
+        "plan mine.yaml",
+        {
+            "mine.yaml": CONFIG.replace("./loans.yaml", "./loans.yaml, ./later.yaml"),
+            "loans.yaml": CARD,
+            "later.yaml": CARD.replace("loans", "later"),
+            "data/loans.csv": LOANS,
+            "data/later.csv": LOANS,
+        },
+        {"--data-dir": "data"},
     ),
     "a share of a run": loans("run mine.yaml --shard 4/4"),
 }

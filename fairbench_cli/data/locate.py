@@ -2,13 +2,15 @@
 
 import hashlib
 import os
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
 
-from fairbench_cli.base.errors import Problem, refuse, user_error
+from fairbench_cli.base.errors import Problem, UserError, refuse, user_error
+from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.data.card import Card, DataFile, find_card, read_card, shipped_network
 
 TIMEOUT_SECONDS = 60
@@ -30,6 +32,24 @@ class LocatedFiles:
     paths: tuple[Path, ...]
     sha256: dict[str, str]
 
+    def select(self, files: Sequence[DataFile]) -> "LocatedFiles":
+        """Return some of them, which have different names."""
+        path_of = dict(zip(self.sha256, self.paths, strict=True))
+        paths = tuple(path_of[file.name] for file in files)
+        return LocatedFiles(paths, {file.name: self.sha256[file.name] for file in files})
+
+
+class MissingFilesError(UserError):
+    """Files of a card are in none of the folders; what else is wrong with its files follows."""
+
+    def __init__(
+        self, card: Card, files: Sequence[DataFile], folders: Sequence[Path], *problems: Problem
+    ) -> None:
+        self.card = card
+        self.files = files
+        self.folders = folders
+        super().__init__(describe_missing([self]), *problems)
+
 
 def cache_folder() -> Path:
     """Return the user's cache folder for downloaded data."""
@@ -45,19 +65,22 @@ def data_folders(data_dir: Path | None, card_path: Path) -> list[Path]:
 
 
 def locate_files(
-    card: Card, folders: list[Path], files: Sequence[DataFile] | None = None, *, otherwise: str = ""
+    card: Card, folders: Sequence[Path], files: Sequence[DataFile] | None = None
 ) -> LocatedFiles:
-    """Return every file of a card, or some of them, found and checked; `otherwise` says what else one can do.
+    """Return every file of a card, or some of them, found and checked.
 
     Raises
     ------
+    MissingFilesError
+        When files are missing.
     UserError
-        Naming each file that is missing or whose checksum is not the card's; or when the card has no files.
+        Naming each file whose checksum is not the card's; or when the card has no files.
     """
     if not card.files:
         fix = "run it with `from: shipped` and `test: network`, or name files of rows"
         raise user_error(f"{card.name} has no data files: it is a network alone", fix, card.where("files"))
     problems: list[Problem] = []
+    missing: list[DataFile] = []
     paths: list[Path] = []
     hashes: dict[str, str] = {}
     for file in card.files if files is None else files:
@@ -71,12 +94,14 @@ def locate_files(
             problems.append(Problem(f"cannot read data file {file.name}: {error.strerror}", fix))
             continue
         if path is None:
-            problems.append(_describe_missing_file(card, file, folders, otherwise))
+            missing.append(file)
             continue
         if file.sha256 is not None and digest != file.sha256:
             problems.append(_describe_wrong_file(card, file, path, digest))
         paths.append(path)
         hashes[file.name] = digest
+    if missing:
+        raise MissingFilesError(card, missing, folders, *problems)
     refuse(problems)
     return LocatedFiles(tuple(paths), hashes)
 
@@ -107,13 +132,37 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _describe_missing_file(card: Card, file: DataFile, folders: list[Path], otherwise: str) -> Problem:
-    looked = ", ".join(dict.fromkeys(str(folder) for folder in folders))
+def describe_missing(errors: Sequence[MissingFilesError], otherwise: str = "") -> Problem:
+    """Return that files are missing, each named once, and the command that fetches those with an address.
+
+    `otherwise` says what else one can do.
+    """
+    clauses = []
+    references = []
+    file_of: dict[str, DataFile] = {}
+    looked: dict[str, None] = {}
+    for error in errors:
+        new_files = {file.name: file for file in error.files if file.name not in file_of}
+        file_of |= new_files
+        looked |= dict.fromkeys(map(str, error.folders))
+        if new_files:
+            clauses.append(f"{join_names(list(new_files))} of {error.card.name}")
+        if any(file.url for file in new_files.values()):
+            references.append(error.card.reference)
+    noun = "data file"
+    folder = "its folder"
+    if len(file_of) > 1:
+        noun = "data files"
+        folder = "their folder"
     fetch = ""
-    if file.url:
-        fetch = f"run `fairbench data fetch {card.reference}`, or "
-    problem = f"data file {file.name} of {card.name} not found (looked in {looked})"
-    return Problem(problem, f"{fetch}give its folder with --data-dir or $FAIRBENCH_DATA{otherwise}")
+    if references:
+        fetch = f"run `{shlex.join(['fairbench', 'data', 'fetch', *references])}`, or "
+    by_hand = [name for name, file in file_of.items() if not file.url]
+    if references and by_hand:
+        fetch = f"{fetch.removesuffix('or ')}and "
+        folder = f"the folder of {join_names(by_hand)}"
+    problem = f"{noun} {'; '.join(clauses)} not found (looked in {', '.join(looked)})"
+    return Problem(problem, f"{fetch}give {folder} with --data-dir or $FAIRBENCH_DATA{otherwise}")
 
 
 def has_network(card: Card) -> bool:

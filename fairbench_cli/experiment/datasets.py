@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -17,8 +17,16 @@ from fairbench_cli.base.errors import Problem, UserError, refuse, suggest, user_
 from fairbench_cli.base.files import make_folder, read_text
 from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
 from fairbench_cli.base.strict_yaml import yaml_word
-from fairbench_cli.data.card import Card, find_card, read_card, shipped_network
-from fairbench_cli.data.locate import LocatedFiles, data_folders, file_sha256, has_network, locate_files
+from fairbench_cli.data.card import Card, DataFile, find_card, read_card, shipped_network
+from fairbench_cli.data.locate import (
+    LocatedFiles,
+    MissingFilesError,
+    data_folders,
+    describe_missing,
+    file_sha256,
+    has_network,
+    locate_files,
+)
 from fairbench_cli.data.roles import resolve_roles
 from fairbench_cli.data.table import (
     Column,
@@ -265,11 +273,17 @@ def prepare_datasets(
     prepared: list[PreparedDataset] = []
     problems: list[Problem] = []
     located: list[_Located] = []
+    missing: list[tuple[DatasetSpec, MissingFilesError]] = []
     for spec in config.datasets:
         try:
             located.append(_locate(spec, config, data_dir))
+        except MissingFilesError as error:
+            missing.append((spec, error))
+            problems.extend(error.problems[1:])
         except UserError as error:
             problems.extend(error.problems)
+    if missing:
+        problems.append(describe_missing([error for _, error in missing], _without_files(missing, config)))
     refuse(dict.fromkeys(problems))  # before anything is read, which takes longer
     rows: dict[LoadedAs, Dataset] = {}  # several entries may be of one card
     for dataset_files in located:
@@ -302,11 +316,14 @@ def _locate(spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None) 
     if source == "shipped" and config.tested == "network":
         return _Located(spec, path, card)
     folders = data_folders(data_dir, path)
-    without = _without_files(spec, card, config)
     test_files = _test_file(config)
-    if config.tested == "original" and card.tested_files:
-        test_files = locate_files(card, folders, card.tested_files, otherwise=without)
-    return _Located(spec, path, card, locate_files(card, folders, otherwise=without), test_files)
+    tested_files: tuple[DataFile, ...] = ()
+    if config.tested == "original":
+        tested_files = card.tested_files
+    located = locate_files(card, folders, tuple(dict.fromkeys(card.files + tested_files)))
+    if tested_files:
+        test_files = located.select(tested_files)
+    return _Located(spec, path, card, located.select(card.files), test_files)
 
 
 def _prepare(
@@ -343,18 +360,25 @@ def _prepare(
     return prepared
 
 
-def _without_files(spec: DatasetSpec, card: Card, config: ExperimentConfig) -> str:
-    """Say how a data set is run without its files; empty where no network ships with it."""
-    if not has_network(card):
-        return ""
+def _without_files(missing: Sequence[tuple[DatasetSpec, MissingFilesError]], config: ExperimentConfig) -> str:
+    """Say how data sets are run without their files; where one has no network, what runs without any."""
+    if any(error.card.reference != error.card.name for _, error in missing):
+        return ""  # of somebody's own card
+    if not all(has_network(error.card) for _, error in missing):
+        return "; `fairbench run quickstart` needs none: its networks ship with fairbench"
     lines = []
     if config.sample.source == "data":
         lines.append("`sample: {from: shipped}`")
-    elif config.source_of(spec) == "network":
-        lines.append(f"`{_entry(spec, card, 'shipped')}` under `datasets`")
+    entries = []
+    for spec, error in missing:
+        if config.source_of(spec) == "network":
+            entries.append(f"`{_entry(spec, error.card, 'shipped')}`")
+    if entries:
+        lines.append(f"{', '.join(entries)} under `datasets`")
     if config.tested != "network":
         lines.append("`test: network`")
-    return f"; or run without it: {' and '.join(lines)}"
+    pronoun = "it" if len(missing) == 1 else "them"
+    return f"; or run without {pronoun}: {' and '.join(lines)}"
 
 
 def _test_file(config: ExperimentConfig) -> LocatedFiles | None:

@@ -8,10 +8,12 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 from conftest import Finished, bare_data, environment, executed, fairbench, plain, two_lines, write_config
 
 from fairbench_cli import __version__
-from fairbench_cli.data.card import known_cards, shipped_cards
+from fairbench_cli.data.card import find_card, known_cards, read_card, shipped_cards
+from fairbench_cli.experiment.config.read import find_config, read_dataset_names
 
 
 def test_version():
@@ -283,10 +285,47 @@ def test_a_card_of_ones_own_gives_beta_its_groups(say, tmp_path):
     assert {row["y"] for row in rows if row["s"] == "f"} == {"0"}
 
 
-@pytest.mark.gate
-def test_data_commands_without_files(say, tmp_path, monkeypatch):
+FETCH = re.compile(r"`fairbench data fetch ([^`]+)`")
+
+
+@pytest.fixture
+def without_data(tmp_path, monkeypatch):
+    """Leave no data file to be found."""
     monkeypatch.delenv("FAIRBENCH_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("name", ["cardoso2019", "cardoso2019-zafar", "friedler2019", "zliobaite2015"])
+def test_a_run_without_any_data_file_is_one_error_that_fetches_them_all(say, without_data, name):
+    said = say("plan", name)
+    two_lines(said, "`fairbench run quickstart` needs none")
+    files_of = {
+        card: {file.name for file in read_card(find_card(card)).every_file}
+        for card in read_dataset_names(find_config(name))
+    }
+    needed = set().union(*files_of.values())
+    problem, fix = said.err.splitlines()
+    assert {file: problem.count(f" {file}") for file in needed} == dict.fromkeys(needed, 1)
+    fetched = FETCH.search(fix)[1].split()
+    assert set().union(*(files_of[card] for card in fetched)) == needed
+    assert sum(len(files_of[card]) for card in fetched) == len(needed)  # none is fetched twice
+
+
+@pytest.mark.gate
+def test_what_a_run_without_data_files_offers_in_their_place_works(say, without_data, tmp_path):
+    datasets = ["compas", {"adult": {"as": "mine"}}, "dutch"]
+    own = write_config(tmp_path / "run.yaml", datasets=datasets, sample={"from": "network"}, test=None)
+    said = say("plan", own)
+    two_lines(said, "fetch compas adult dutch`")
+    *entries, _, test = re.findall(r"`([^`]+)`", said.err)[1:]
+    offered = {"datasets": list(map(yaml.safe_load, entries)), **yaml.safe_load(test)}
+    own = write_config(tmp_path / "run.yaml", **{"sample": {"from": "network"}, **offered})
+    assert say("plan", own).code == 0
+
+
+@pytest.mark.gate
+def test_data_commands_without_files(say, tmp_path, without_data):
     done = say("data", "list")
     assert done.code == 0
     assert "not here" in done.out

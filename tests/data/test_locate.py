@@ -52,14 +52,14 @@ def test_the_order(tmp_path, card, monkeypatch):
 def test_what_is_missing_says_where_it_was_looked_for_and_how_to_get_it(tmp_path, card):
     with pytest.raises(UserError) as caught:
         locate_files(card, [tmp_path / "x", tmp_path / "y", tmp_path / "x"])
-    first, second = map(str, caught.value.problems)
-    assert f"a.csv of mine not found (looked in {tmp_path}/x, {tmp_path}/y)" in first
-    assert (
-        f"fix: run `fairbench data fetch {tmp_path}/card/mine.yaml`, or give its folder with --data-dir"
-        in first
-    )
-    assert "b.csv" in second
-    assert "fix: give its folder with --data-dir or $FAIRBENCH_DATA" in second
+    (problem,) = map(str, caught.value.problems)
+    assert f"data files a.csv, b.csv of mine not found (looked in {tmp_path}/x, {tmp_path}/y)" in problem
+    fetch = f"fix: run `fairbench data fetch {tmp_path}/card/mine.yaml`"
+    assert f"{fetch}, and give the folder of b.csv with --data-dir or $FAIRBENCH_DATA" in problem
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x/a.csv").write_text("right")
+    with pytest.raises(UserError, match=r"data file b\.csv of mine not found.*\n  fix: give its folder with"):
+        locate_files(card, [tmp_path / "x"])
 
 
 def test_a_card_without_files_is_a_network_alone(tmp_path):
