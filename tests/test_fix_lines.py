@@ -428,6 +428,7 @@ OTHERS = {
     "a network that is none": Case("network sample adlt -n 5 -o x.csv"),
     "truth without a bias": Case("network sample dutch -n 3 -o - --truth", given={"--bias": "[]"}),
     "whom no bias concerns": Case("network show dutch --attribute sex", given={"--bias": "[]"}),
+    "an arc the other way": Case("network query compas --of sex --beta 0.5 --attribute sex"),
     "an idle attribute": Case("network sample adult -n 5 -o x --attribute sex", given={"--beta": "0.5"}),
     "two attributes": Case(
         "network query adult --of sex --bias [] --attribute sex --attribute race",

@@ -205,10 +205,8 @@ class Network:
             for column in groups:
                 if edited_tables(net.names, net.parents, roles.label, [column], edit):
                     continue
-                problem = (
-                    f"{column} is no {RELATIVES[edit][0]} of the outcome {roles.label}, "
-                    "so β has nothing to edit"
-                )
+                missing = f"{column} is no {RELATIVES[edit][0]} of the outcome {roles.label}"
+                problem = f"{missing}, so β has nothing to edit"
                 arc = f'require_arcs=[("{column}", "{roles.label}")]'
                 do = "learn a network with the arc: "
                 flag = Flag("require-arc", f"{column}>{roles.label}", arc)

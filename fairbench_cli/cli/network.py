@@ -37,10 +37,7 @@ Bias = Annotated[
     ),
 ]
 Shift = Annotated[Literal["deprived", "both"], typer.Option(help="Edit the deprived rows, or both groups'.")]
-Edit = Annotated[
-    Literal["outcome", "group", "as-learned"],
-    typer.Option(help="The table that β edits: the outcome's, the group's, or the one that an arc leads to."),
-]
+Edit = Annotated[Literal["outcome", "group", "as-learned"], typer.Option(help="Whose table β edits.")]
 
 app = typer.Typer(no_args_is_help=True, help="Learn, look at, ask and sample Bayesian networks.")
 

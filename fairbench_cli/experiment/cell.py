@@ -41,7 +41,7 @@ from fairbench_cli.measures.registry import distance, measure
 from fairbench_cli.measures.thresholds import swept_counts
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.world import draw_people as draw_rows
-from fairbench_cli.network.world import make_beta_world, record_people
+from fairbench_cli.network.world import record_people
 
 Status = Literal["ok", "noop", "degraded", "infeasible", "failed", "killed", "overtime", "memory"]
 
@@ -391,7 +391,7 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
     tested = _test(population, 0 if population.shares_test_rows else test)
     if cell.in_world:
         return _in_world(population, cell.in_world, train), tested
-    return _drawn(population, cell.beta if population.edits else 0.0, train), tested
+    return _drawn(population, cell.beta if population.beta_bias.edits else 0.0, train), tested
 
 
 @lru_cache(maxsize=2)
@@ -407,17 +407,8 @@ def _drawn(population: Population, beta: float, seed: int) -> Sample:
     network = population.network
     roles = population.roles
     assert network is not None  # noqa: S101 - real rows are divided
-    tilted = make_beta_world(
-        network,
-        roles.label,
-        roles.favourable,
-        {},
-        population.edits,
-        beta,
-        population.both_groups,
-        population.edit,
-    )
-    return _shared(to_sample(sample(tilted.network, population.size, seed), roles), population)
+    network = population.beta_bias.tilt(network, roles.label, roles.favourable, beta)
+    return _shared(to_sample(sample(network, population.size, seed), roles), population)
 
 
 @lru_cache(maxsize=2)

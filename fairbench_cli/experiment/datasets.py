@@ -46,15 +46,7 @@ from fairbench_cli.experiment.config.worlds import SOME, CellWorld, WorldSpec, w
 from fairbench_cli.interventions.cells import CELLS
 from fairbench_cli.measures.counts import count
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
-from fairbench_cli.network.bias import (
-    RELATIVES,
-    BetaEdit,
-    BiasKind,
-    Edit,
-    Groups,
-    bias_kind,
-    edited_tables,
-)
+from fairbench_cli.network.bias import RELATIVES, BetaBias, BiasKind, Edit, Groups, bias_kind, edited_tables
 from fairbench_cli.network.files import FORMAT, Meta, decisive_text
 from fairbench_cli.network.files import load as load_network
 from fairbench_cli.network.files import save as save_network
@@ -144,6 +136,12 @@ class PreparedDataset:
         return tuple((self.card.bias_groups(name, self.levels), share) for name, share in weighted_attributes)
 
     @property
+    def beta_bias(self) -> BetaBias:
+        """Return against whom β works, and how: nobody where an arc is missing."""
+        edits = () if self.without_arc else self.edits
+        return BetaBias(edits, self.spec.bias_direction == "both", self.spec.edit)
+
+    @property
     def groups(self) -> Groups:
         """Return the deprived and the favoured levels of the protected attribute, or of each of its parts."""
         return self.card.groups(self.roles.attribute, self.levels)
@@ -153,24 +151,25 @@ class PreparedDataset:
         """Return the columns that β acts on."""
         return tuple(dict.fromkeys(chain.from_iterable(groups for groups, _ in self.edits)))
 
-    def tables(self, edit: BetaEdit) -> dict[str, str]:
+    @property
+    def tables(self) -> dict[str, str]:
         """Return by edited column the node whose table β edits; a column without such an arc is left out."""
         if self.network is None:
             return {}
-        return edited_tables(list(self.levels), self.network.parents, self.roles.label, self.edited, edit)
+        names = list(self.levels)
+        return edited_tables(names, self.network.parents, self.roles.label, self.edited, self.spec.edit)
 
     @property
     def without_arc(self) -> list[str]:
         """Return those of the edited columns without an arc that `edit` may use: β has no axis to edit."""
-        tables = self.tables(self.spec.edit)
-        return [name for name in self.edited if name not in tables]
+        return [name for name in self.edited if name not in self.tables]
 
     @property
     def regrouped(self) -> tuple[str, ...]:
         """Return the columns whose own table β edits: some people are recorded as of another group."""
         if self.without_arc:
             return ()
-        return tuple(name for name, table in self.tables(self.spec.edit).items() if name == table)
+        return tuple(name for name, table in self.tables.items() if name == table)
 
     @property
     def bias_kind(self) -> BiasKind | Literal[""]:
@@ -237,25 +236,26 @@ class PreparedDataset:
 
 def _describe_regrouping(prepared: PreparedDataset) -> dict[str, str]:
     """Say by column of which group β records a share wrongly, and what the recorded group decides."""
-    outcome = f"{prepared.roles.label} is {prepared.roles.favourable}"
     attributes = {attribute.name: attribute for attribute in prepared.protected.attributes}
-    clauses: dict[str, list[str]] = {column: [] for column in prepared.regrouped}
+    outcome = f"{prepared.roles.label} is {prepared.roles.favourable}"
+    texts = dict.fromkeys(prepared.regrouped, "")
     for groups, share in prepared.edits:
-        amount = "β" if share == 1 else f"{share:g} β"
-        for column in clauses.keys() & groups.keys():
+        for column in texts.keys() & groups.keys():
             who = f"people whose {column} is {' or '.join(groups[column][0])} and"
             becomes = f"with another {column}"
             attribute = attributes.get(column)
             if attribute and attribute.deprived_called and attribute.deprived == groups[column][0]:
                 who = f"{attribute.deprived_called} whose"
                 becomes = f"as {attribute.favoured_called}"
-            clauses[column].append(f"of {who} {outcome} a share {amount} is recorded {becomes}")
+            texts[column] = f"the share of {who} {outcome} who are recorded {becomes}"
+            if share != 1:
+                texts[column] += f" (times {share:g})"
             if prepared.spec.bias_direction == "both":
-                clauses[column].append("of the favoured with another outcome as large a share the other way")
+                texts[column] += ", as are the favoured with another outcome the other way"
     for j, parents in enumerate(prepared.network.parents if prepared.network else ()):
-        for column in clauses.keys() & {prepared.columns[i].name for i in parents}:
-            clauses[column].append(f"{prepared.columns[j].name} follows from the {column} as recorded")
-    return {column: "; ".join(texts) for column, texts in clauses.items()}
+        for column in texts.keys() & {prepared.columns[i].name for i in parents}:
+            texts[column] += f" ({prepared.columns[j].name} follows from the recorded {column})"
+    return texts
 
 
 def prepare_datasets(
@@ -624,17 +624,16 @@ def _no_arc(prepared: PreparedDataset, where: str) -> UserError:
         none = f"is no {relative}"
         arc = "the arc"
     problem = f"{name}: {listed} {none} of the outcome {label} in the network, so β has nothing to edit"
-    options = ["require_arc: true"]
-    if edit == "group":
-        options = ["edit: outcome", "require_arc: true"]
+    options = ["edit: outcome"] if edit == "group" else []
     source = prepared.spec.source
     if isinstance(prepared.network, BayesNet):
         source = "network"
-    entry = _entry(prepared.spec, prepared.card, source, *options)
+    entry = _entry(prepared.spec, prepared.card, source, *options, "require_arc: true")
     fix = f"under `datasets` write `{entry}`: {arc} {listed} → {label} is required"
     if edit != "group" and not isinstance(prepared.network, BayesNet):
         fix += ". Or outcome_sink: true: no arcs leave the outcome, so they may point at it"
-    if len(prepared.tables("as-learned")) == len(prepared.edited):
+    as_learned = prepared.spec.model_copy(update={"edit": "as-learned"})
+    if not replace(prepared, spec=as_learned).without_arc:
         entry = _entry(prepared.spec, prepared.card, prepared.spec.source, "edit: as-learned")
         fix += f". Or `{entry}`: β edits the table that an arc of the network leads to"
     return user_error(problem, f"{fix}. Or missing_arc: leave, which runs without bias", where)
@@ -666,9 +665,8 @@ class Population:
     ----------
     network : BayesNet or None
         None where real rows are trained on.
-    edits : tuple of (Groups, float)
-        Against whom β works, one after another, and the share of β; none where an edited column has no arc
-        from or to the outcome that `edit` may use, and the config says ``leave``.
+    beta_bias : BetaBias
+        Against whom β works, and how; nobody where an arc is missing and the config says ``leave``.
     size : int
         Rows of a training set.
     rows : Sample or None
@@ -699,15 +697,12 @@ class Population:
         Where there are worlds, the test rows that all repeats share with every column.
     shows_record : bool
         Whether models see of the test rows what the world records, else what is true.
-    edit : {"outcome", "group", "as-learned"}
-        Which table β edits.
     """
 
     network: BayesNet | None
     roles: Roles
     protected: ProtectedAttributes
-    edits: tuple[Edit, ...]
-    both_groups: bool
+    beta_bias: BetaBias
     size: int
     rows: Sample | None
     favoured: dict[str, tuple[str, ...]]
@@ -723,7 +718,6 @@ class Population:
     worlds: Mapping[str, World] = field(default_factory=dict)
     people: Table | None = None
     shows_record: bool = False
-    edit: BetaEdit = "outcome"
 
     @property
     def shares_test_rows(self) -> bool:
@@ -757,8 +751,7 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         network=network,
         roles=prepared.roles,
         protected=prepared.protected,
-        edits=() if prepared.without_arc else prepared.edits,
-        both_groups=prepared.spec.bias_direction == "both",
+        beta_bias=prepared.beta_bias,
         size=prepared.size,
         rows=None if real is None else to_sample(real, prepared.roles),
         favoured=_favoured(prepared),
@@ -774,7 +767,6 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         worlds=worlds,
         people=(real if test is None else test) if prepared.spec.bias is not None else None,
         shows_record=config.test_features == "recorded",
-        edit=prepared.spec.edit,
     )
 
 

@@ -439,13 +439,10 @@ def arc_in_words(source: Mapping[str, Any]) -> str:
     """
     columns = edited_columns(source)
     arc = source["arc_to_outcome"]
-    children = [column for column in columns if column in source.get("regrouped", ())]
-    if children and len(children) < len(columns):
-        parents = [column for column in columns if column not in children]
-        return f"{' and '.join(children)} follow from the outcome, and it from {' and '.join(parents)}"
     edit: BetaEdit = source.get("edit", "outcome")
-    if arc:
-        edit = "group" if children else "outcome"
+    n_children = len(source.get("regrouped", ()))
+    if arc and n_children in (0, len(columns)):
+        edit = "group" if n_children else "outcome"
     relative, relatives = RELATIVES[edit]
     if len(columns) == 1:
         return f"{columns[0]} is {'a' if arc else 'no'} {relative} of the outcome"
@@ -486,23 +483,18 @@ _KINDS = {
     "prior shift": "prior shift",
     "mixture": f"a mixture of prior shift and {LABEL_BIAS}",
     LABEL_BIAS: LABEL_BIAS,
-    "wrong group": "wrong recording of the group",
-    "mixture of groups": "a mixture",
 }
 
 
-def _kind_in_words(source: Mapping[str, Any]) -> tuple[str, str]:
-    """Return what kind of bias β is on a data set, and what is done to its groups, if they are changed."""
-    kind = source["bias_kind"]
-    regrouped = source.get("regrouped", {})
-    if not regrouped:
-        return _KINDS[kind], ""
-    clauses = list(regrouped.values())
-    parents = [column for column in edited_columns(source) if column not in regrouped]
+def _kind_in_words(source: Mapping[str, Any]) -> str:
+    """Say which bias β is on a data set, of whom what is recorded wrongly."""
+    clauses = list(source.get("regrouped", {}).values())
+    if not clauses:
+        return _KINDS[source["bias_kind"]]
+    parents = [column for column in edited_columns(source) if column not in source["regrouped"]]
     if parents:
-        clauses.append(f"{' and '.join(parents)} decides whose {source['label']} changes")
-    head = _KINDS["mixture of groups"] if kind == "mixture" else _KINDS[kind]
-    return head, f": {'; '.join(clauses)}"
+        clauses.append(f"of the favourable outcomes that are lost by {' and '.join(parents)}")
+    return " and ".join(clauses)
 
 
 def bias_in_words(sources: Sequence[Mapping[str, Any]], called: Callable[[str], str] = str) -> str:
@@ -513,16 +505,15 @@ def bias_in_words(sources: Sequence[Mapping[str, Any]], called: Callable[[str], 
     ('prior shift', 'prior shift on a, label bias on b')
     """
     with_kind = [source for source in sources if source.get("bias_kind")]
-    order = list(_KINDS.values())
-    texts = sorted({_kind_in_words(source) for source in with_kind}, key=lambda text: order.index(text[0]))
-    clauses = []
-    for text in texts:
-        names = named_sources(with_kind, lambda source: _kind_in_words(source) == text, called)  # noqa: B023 - used at once
-        kind, whom = text
-        if len(texts) > 1:
-            kind += f" on {', '.join(names)}"
-        clauses.append(kind + whom)
-    return ("; " if any(whom for _, whom in texts) else ", ").join(clauses)
+    present = list(dict.fromkeys(map(_kind_in_words, with_kind)))
+    clauses = sorted(present, key=[*_KINDS.values(), *present].index)
+    if len(clauses) == 1:
+        return clauses[0]
+    texts = []
+    for clause in clauses:
+        names = named_sources(with_kind, lambda source: _kind_in_words(source) == clause, called)  # noqa: B023 - used at once
+        texts.append(f"{clause} on {', '.join(names)}")
+    return ", ".join(texts)
 
 
 def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: list[Cell]) -> RunPlan:

@@ -128,8 +128,7 @@ def _world_places(
         network = network_of(prepared, folder / "networks")
         hidden = tuple(prepared.card.protected) if config.protected_columns == "all" else ()
         seed = derive_seed(config.seed, *prepared.name, "worlds")
-        edits = () if prepared.without_arc else prepared.edits
-        bias = prepared.roles.label, prepared.roles.favourable, prepared.groups, edits
+        roles = prepared.roles.label, prepared.roles.favourable
         worlds = {(UNBIASED.name, UNBIASED.beta): UNBIASED}
         for world in config.worlds(prepared.spec):
             worlds[world.name, world.beta] = world
@@ -137,8 +136,7 @@ def _world_places(
             if thorough:
                 built = built_world(prepared, world, network)
             else:
-                both_groups = prepared.spec.bias_direction == "both"
-                built = make_beta_world(network, *bias, world.beta, both_groups, prepared.spec.edit)
+                built = make_beta_world(network, *roles, prepared.groups, prepared.beta_bias, world.beta)
             for include_protected in seen:
                 key_columns = prepared.name + (
                     world.name,

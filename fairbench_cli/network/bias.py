@@ -7,7 +7,7 @@ P'(s = deprived | +, rest) = P(s = deprived | +, rest) (1 - β).
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -16,9 +16,6 @@ from numpy.typing import NDArray
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.data.table import Column, Floats
 from fairbench_cli.network.model import BayesNet
-
-_Tilt = tuple[NDArray[np.bool_], NDArray[np.bool_]]
-"""Rows of a table, in a shape that grows to that of its parents' levels, and the levels that give."""
 
 Groups = Mapping[str, tuple[Sequence[str], Sequence[str]]]
 """Deprived and favoured levels, by column: of a protected attribute, or of a proxy of it."""
@@ -178,7 +175,7 @@ def shift(
     # Both grow to the shape of the parents' levels
     deprived_rows = np.zeros((), bool)
     favoured_rows = np.ones((), bool)
-    tilts: dict[str, list[_Tilt]] = {}
+    tilts = {}  # by node the rows of its table, and the levels that give, against the deprived and for others
     for name, (deprived, favoured) in groups.items():
         source = _find_column(net, name)
         is_deprived = _find_levels(source, deprived)
@@ -218,6 +215,31 @@ def shift(
             cpt[tilted] = _move_probability(cpt[tilted], giving, beta)
         cpts[net.index(name)] = cpt
     return replace(net, cpts=tuple(cpts))
+
+
+@dataclass(frozen=True)
+class BetaBias:
+    """Against whom β works, and how.
+
+    Parameters
+    ----------
+    edits : tuple of (Groups, float)
+        Groups, one after another, each with the share of β; see `shift`.
+    tilt_favoured : bool
+        Whether the favoured are tilted too.
+    edit : {"outcome", "group", "as-learned"}
+        Which table is tilted.
+    """
+
+    edits: tuple[Edit, ...] = ()
+    tilt_favoured: bool = False
+    edit: BetaEdit = "outcome"
+
+    def tilt(self, net: BayesNet, outcome: str, favourable: str, beta: float) -> BayesNet:
+        """Return a network at β; raises as `shift`."""
+        for groups, share in self.edits:
+            net = shift(net, outcome, favourable, groups, beta * share, self.tilt_favoured, self.edit)
+        return net
 
 
 def _move_probability(rows: Floats, giving: NDArray[np.bool_], beta: float) -> Floats:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import Problem, refuse, user_error
 from fairbench_cli.data.table import Codes, Column, Floats, Table
-from fairbench_cli.network.bias import BetaEdit, Edit, Groups, shift
+from fairbench_cli.network.bias import BetaBias, Groups
 from fairbench_cli.network.draw import BLOCK, make_row_drawer
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import compute_posterior
@@ -356,14 +356,7 @@ def _check_possible(world: World) -> None:
 
 
 def make_beta_world(
-    net: BayesNet,
-    label: str,
-    favourable: str,
-    groups: Groups,
-    edits: Sequence[Edit],
-    beta: float,
-    tilt_favoured: bool = False,
-    edit: BetaEdit = "outcome",
+    net: BayesNet, label: str, favourable: str, groups: Groups, bias: BetaBias, beta: float
 ) -> World:
     """Return β as a world: tables of the network are tilted, and all is recorded as it is then.
 
@@ -371,24 +364,17 @@ def make_beta_world(
     ----------
     net, label, favourable, groups
         As for `make_world`.
-    edits : sequence of (groups, float)
-        Against whom β works, one after another, each with the share of β; see `shift`.
+    bias : BetaBias
+        Against whom β works, and how.
     beta : float
         In [0, 1].
-    tilt_favoured : bool
-        Whether the favoured are tilted too.
-    edit : {"outcome", "group", "as-learned"}
-        Which table is tilted.
 
     Raises
     ------
     UserError
         As `shift`.
     """
-    tilted = net
-    for edited, share in edits:
-        tilted = shift(tilted, label, favourable, edited, beta * share, tilt_favoured, edit)
-    return World(tilted, net, label, favourable, groups)
+    return World(bias.tilt(net, label, favourable, beta), net, label, favourable, groups)
 
 
 @dataclass(frozen=True, eq=False)

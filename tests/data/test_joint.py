@@ -18,7 +18,6 @@ from fairbench_cli.experiment.datasets import populate, prepare_datasets
 from fairbench_cli.experiment.plan import RunPlan, make_cells
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
-from fairbench_cli.network.bias import shift
 from fairbench_cli.report.ledger.journal_arrays import DatasetRepeats
 
 CARD = """\
@@ -221,10 +220,8 @@ def test_what_beta_acts_on_is_checked(tmp_path, beta_on, message):
 
 def biased(population, beta):
     """Return the network that a cell draws from."""
-    net, roles = population.network, population.roles
-    for groups, share in population.edits:
-        net = shift(net, roles.label, roles.favourable, groups, beta * share, population.both_groups)
-    return net
+    roles = population.roles
+    return population.beta_bias.tilt(population.network, roles.label, roles.favourable, beta)
 
 
 def test_a_network_may_draw_joint_levels_that_the_data_do_not_have(tmp_path):

@@ -11,6 +11,7 @@ from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.table import Column
 from fairbench_cli.measures.thresholds import best_thresholds, group_points
 from fairbench_cli.network import exact_measures, query
+from fairbench_cli.network.bias import BetaBias
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.exact_measures import compute_facts
 from fairbench_cli.network.files import open_network
@@ -50,7 +51,7 @@ def worlds(seed: int, *, sink: bool = False) -> dict[str, World]:
     flipped = make_world(net, "y", "1", GROUPS, [LabelBias(flip=0.4)])
     return {
         "none": world,
-        "beta": make_beta_world(net, "y", "1", GROUPS, [(GROUPS, 1.0)], 0.5),
+        "beta": make_beta_world(net, "y", "1", GROUPS, BetaBias(((GROUPS, 1.0),)), 0.5),
         "label": flipped,
         "label given": make_world(net, "y", "1", GROUPS, [LabelBias(flip=0.6, given={"a": ["1", "2"]})]),
         "selection": world.including(["s", "y"], np.array([[0.9, 0.4], [1.0, 1.0]])),
@@ -273,7 +274,8 @@ def test_one_beta_is_two_biases_on_dutch():
     found = compute_facts(make_world(net, "occupation", "2_1", groups, [LabelBias(flip=0.5)]))
     assert found.value("kept", group="deprived") == 1
     assert found.value("thresholds-lose", "true") == pytest.approx(0, abs=1e-12)
-    tilted = compute_facts(make_beta_world(net, "occupation", "2_1", groups, [(groups, 1.0)], 0.5))
+    bias = BetaBias(((groups, 1.0),))
+    tilted = compute_facts(make_beta_world(net, "occupation", "2_1", groups, bias, 0.5))
     p, flipped = net.cpt("occupation")[0, 1], found.value("favourable", "recorded", "deprived")
     assert flipped == pytest.approx(tilted.value("favourable", "recorded", "deprived"))
     constant = 0.5 * (1 - p) / (1 - 0.5 * p)  # odds of half of p over those of p
@@ -286,7 +288,7 @@ def test_the_table_of_known_numbers_of_dutch():
     """From samples of 300,000 rows by two other implementations."""
     net, _ = open_network("dutch")
     how = net, "occupation", "2_1", {"sex": (("female",), ("male",))}
-    tilted = make_beta_world(*how, [(how[3], 1.0)], 0.5)
+    tilted = make_beta_world(*how, BetaBias(((how[3], 1.0),)), 0.5)
     rules = ("bayes", "demographic-parity", "equal-opportunity", "oracle-thresholds")
     for world, features, *known in (
         (make_world(*how), "true", 0.832, 0.772, 0.826, 0.832, 0.833, 0.772, 0.826),

@@ -19,7 +19,7 @@ from fairbench_cli.base.errors import UserError
 from fairbench_cli.base.parameters import inspect_parameters
 from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.data.table import Column
-from fairbench_cli.network.bias import bias_kind, shift
+from fairbench_cli.network.bias import BetaBias, bias_kind, shift
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.exact_measures import compute_facts
 from fairbench_cli.network.files import load
@@ -586,7 +586,7 @@ def test_equation_4_is_label_bias_without_children_and_prior_shift_with_them(see
     arcs = [own + ((0,) if j == 1 and 0 not in own else ()) for j, own in enumerate(net.parents)]
     assume(not is_ancestor(net.parents, 1, 0))
     net = BayesNet(net.columns, tuple(arcs), random_tables(np.random.default_rng(seed), net.columns, arcs))
-    tilted = make_beta_world(net, "y", "+", ONE, [(ONE, 1.0)], beta)
+    tilted = make_beta_world(net, "y", "+", ONE, BetaBias(((ONE, 1.0),)), beta)
     kind = bias_kind(net.names, net.parents, "y", ["s"])
     p, recorded = likely(replace(tilted, network=net), recorded=False), likely(tilted, recorded=True)
     flips = np.allclose(recorded[D], (1 - beta) * p[D])
@@ -786,10 +786,11 @@ def test_what_is_wrong_at_a_strength_stays_wrong_at_a_higher_one():
 
 def test_equation_4_as_a_world_draws_the_rows_of_the_tilted_network():
     net, (label, plus, groups, *_) = shipped("dutch"), ROLES["dutch"]
-    world = make_beta_world(net, label, plus, groups, [(groups, 0.5), (groups, 1.0)], 0.6)
+    bias = BetaBias(((groups, 0.5), (groups, 1.0)))
+    world = make_beta_world(net, label, plus, groups, bias, 0.6)
     tilted = shift(shift(net, label, plus, groups, 0.3), label, plus, groups, 0.6)
     assert np.array_equal(draw_people(world, 500, 1).recorded.codes, sample(tilted, 500, 1).codes)
-    assert make_beta_world(net, label, plus, groups, [(groups, 1.0)], 0).network is net
+    assert make_beta_world(net, label, plus, groups, bias, 0).network is net
     assert world.base is net
 
 

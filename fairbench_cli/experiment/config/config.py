@@ -269,9 +269,8 @@ class BiasConfig(StrictModel):
     )
     edit: BetaEdit = Field(
         default="outcome",
-        description="Which table β edits: `outcome`, its own, along the arc from the protected column; "
-        "`group`, that of the protected column, P'(deprived | +) = P(deprived | +)(1−β), along the arc from "
-        "the outcome; `as-learned`, the one whose arc the network has.",
+        description="The table that β edits: the `outcome`'s; the `group`'s, P'(deprived | +) = "
+        "P(deprived | +)(1−β), where the outcome is its parent; `as-learned`: that which their arc leads to.",
     )
     require_arc: bool = Field(
         default=False, description="Require the arc from the edited column to the outcome in the network."

@@ -433,13 +433,9 @@ def _nobody_favoured(source: ParsedConfig) -> Iterator[Conflict]:
             for name in _singles(card, spec.beta_on or source.config.sample.beta_on or (attribute,)):
                 target = card.protected[name].bias
                 if settings.bias_direction == "both" and target and not target.favoured:
-                    problem = "bias_direction: both needs to know which group β favours, and"
-                    fix = f"add `favoured` to the bias of {name} in the card, or write bias_direction:"
-                    yield (
-                        key_path + ("bias_direction",),
-                        f"{problem} {card.name} does not say",
-                        f"{fix} deprived",
-                    )
+                    problem = "bias_direction: both needs to know which group β favours"
+                    fix = f"add `favoured` to {name}'s bias in the card, or write bias_direction: deprived"
+                    yield key_path + ("bias_direction",), f"{problem}, and {card.name} does not say", fix
 
 
 def _with_bias(source: ParsedConfig) -> Iterator[Conflict]:
@@ -478,16 +474,12 @@ def _with_bias(source: ParsedConfig) -> Iterator[Conflict]:
 
 
 def _excluded_arcs(source: ParsedConfig) -> Iterator[Conflict]:
-    """Find edits along the arc from the outcome where the network may have none."""
-    for key, reason in (
-        ("require_arc", "requires the opposite one"),
-        ("outcome_sink", "lets the outcome have none"),
-    ):
+    """Find edits along the arc from the outcome where the network has none for sure."""
+    for key in ("require_arc", "outcome_sink"):
         settings = zip(source.datasets, *map(source.shared, ("edit", "bias", key)), strict=True)
         for (_, spec, _), (key_path, edit, _), (_, bias, _), (_, excludes, _) in settings:
-            is_learned = source.config.source_of(spec) == "network" and bias is None
-            if edit == "group" and excludes and is_learned:
-                problem = f"edit: group needs an arc from the outcome, and {key}: true {reason}"
+            if edit == "group" and excludes and bias is None and source.config.source_of(spec) == "network":
+                problem = f"edit: group needs an arc from the outcome, and {key}: true leaves none"
                 yield key_path, problem, f"remove {key}, or write edit: outcome"
 
 

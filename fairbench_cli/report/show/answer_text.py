@@ -904,21 +904,22 @@ def _beta(plan: RunPlan, *, brief: bool) -> str:
         return "β: the strength of a world's first mechanism."
     if not any(config.sample.beta):
         return ""
-    regrouped = _those(plan, lambda source: "regrouped" in source)
-    kinds = bias_in_words(plan.datasets, read_display_names(config).dataset)
+    name_of = read_display_names(config).dataset
+    regrouped = [source for source in plan.datasets if "regrouped" in source]
+    others = [source for source in plan.datasets if source not in regrouped]
     text = "β: the share of favourable outcomes that the deprived group loses in training"
-    if regrouped and all("regrouped" in source or not source["arc_to_outcome"] for source in plan.datasets):
-        text = f"β: {kinds}"
-        kinds = ""
-    elif regrouped:
-        text += f", but on {regrouped}"
-    both = _those(plan, lambda source: source.get("bias_direction") == "both" and "regrouped" not in source)
+    both = [source for source in others if source.get("bias_direction") == "both"]
     if both:
-        text += f" (on {both} the favoured group of the other one)"
+        text += f" (on {_those(plan, both.__contains__)} the favoured group of the other one)"
+    if regrouped and not others:
+        text = f"β: {bias_in_words(regrouped, name_of)}"
+    elif regrouped:
+        text += f"; on {_those(plan, regrouped.__contains__)} {bias_in_words(regrouped, name_of)}"
     idle = _those(plan, lambda source: not source["arc_to_outcome"])
     if idle:
         text += f". It changes nothing on {idle}"
-    if kinds and (regrouped or not brief):
+    kinds = bias_in_words(others, name_of)
+    if kinds and not brief:
         text += f". It is {kinds}"
     return f"{text}."
 

@@ -206,10 +206,9 @@ def draw_network(net: BayesNet, marks: Marks, title: str) -> str:
     Where one of the edited columns has no arc that β works along, nothing is marked.
     """
     # 1. Lay the nodes out, each as wide as its name or its roles.
-    if marks.outcome is not None:
-        tables = edited_tables(net.names, net.parents, marks.outcome, marks.edited, marks.edit)
-        if len(tables) < len(marks.edited):
-            marks = replace(marks, edited=())
+    tables = edited_tables(net.names, net.parents, marks.outcome or "", marks.edited, marks.edit)
+    if len(tables) < len(marks.edited):
+        marks = replace(marks, edited=())
     roles = {name: ", ".join(node_roles(name, marks)) for name in net.names}
     widths = [max(len(name), len(roles[name])) * LETTER_WIDTH + 0.2 for name in net.names]
     layout = lay_out(net.parents, widths, 0.15)
@@ -258,9 +257,7 @@ def _draw_arc(
     parent: str, child: str, line: Sequence[tuple[Position, Position]], marks: Marks
 ) -> tuple[str, str]:
     """Return the line and the tip of an arc, given its pieces; red where a bias edits or adds it."""
-    is_edited = (parent in marks.edited and child == marks.outcome) or (
-        parent == marks.outcome and child in marks.edited
-    )
+    is_edited = marks.outcome in (parent, child) and not {parent, child}.isdisjoint(marks.edited)
     is_bias = marks.added.get(child) in BIASED
     tooltip = f"{parent} → {child}"
     if is_edited:
