@@ -55,7 +55,7 @@ LONG_NUMBER = re.compile(r"-?\d+\.\d{7,}(?:e[-+]?\d+)?")
 PROVENANCE = "manifest.json"
 NUMERIC = ("numpy", "scipy", "scikit-learn", "numba", "pandas")
 """Packages whose versions may decide the last digit."""
-COSTS = ("config", "fits", "cpu_seconds", "commit")
+COSTS = ("config", "fits", "controls", "cpu_seconds", "commit")
 MOST_PRINTED = 60
 """Lines of a difference."""
 
@@ -145,13 +145,16 @@ def texts_of(folder: Path) -> dict[str, str]:
 
 
 def cost(name: str, folder: Path) -> dict[str, Any]:
-    """Return what the run of a config took: its fits, and the CPU seconds of all of them."""
+    """Return what the run of a config took: fits, those of controls, and the CPU seconds of all of them."""
     manifest = manifest_of(folder)
-    fits = ""
+    fits, controls = "", ""
     if (folder / "plan.json").exists():
         plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
-        fits = plan["config"]["repeats"] * (len(plan["cells"]) + len(plan.get("controls", ())))
-    values = (name, fits, round(manifest["cpu_seconds"]), manifest["git"]["commit"][:8])
+        repeats = plan["config"]["repeats"]
+        own = {cell["key"] for cell in plan["cells"]}  # several cells may be one model
+        fits = repeats * len(own)
+        controls = repeats * len({cell["key"] for cell in plan.get("controls", ())} - own)
+    values = (name, fits, controls, round(manifest["cpu_seconds"]), manifest["git"]["commit"][:8])
     return dict(zip(COSTS, values, strict=True))
 
 

@@ -4,6 +4,7 @@ The pages are plain Markdown, as a code host shows them and `fairbench docs` pri
 besides is added here: which page belongs to which, and the reference, which is made of the code.
 """
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,7 @@ CONTENTS = {
 
 def complete(app: Any, name: str, text: list[str]) -> None:
     """Add to a page what only the site shows: its part of the contents, and what is made of the code."""
+    text[0] = re.sub(r"\]\((?=(\.\./)+results/)", "](path:", text[0])  # files, not pages of the site
     if name in CONTENTS:
         text[0] += "\n```{toctree}\n:hidden:\n" + "\n".join(CONTENTS[name]) + "\n```\n"
     if name.startswith("reference/"):
@@ -82,6 +84,15 @@ def complete(app: Any, name: str, text: list[str]) -> None:
         text[0] += f"\n{written(Path(app.outdir) / 'gallery')}"
 
 
+def refuse_stale_numbers(_app: Any) -> None:
+    """Stop where a page says another number than the results that it is from."""
+    from quoted import renew
+    from sphinx.errors import SphinxError
+
+    if wrong := renew(write=False):
+        raise SphinxError("\n".join(wrong))
+
+
 def setup(app: Any) -> None:
     """Register what the site adds to its pages."""
     from pygments.lexers.special import TextLexer
@@ -90,4 +101,5 @@ def setup(app: Any) -> None:
     app.add_config_value(
         "pictures", False, "env"
     )  # -D pictures=1: draw those of the gallery, which takes a minute
+    app.connect("builder-inited", refuse_stale_numbers)
     app.connect("source-read", complete)

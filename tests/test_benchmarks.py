@@ -63,7 +63,7 @@ def test_results_that_moved_are_found(data_folder, tmp_path, monkeypatch):
     answer.write_text(answer.read_text().replace("compas", "moved", 1))
     assert study.main([*call, "--check"]) == 1
     costs = Path("found/costs.csv").read_text().splitlines()
-    assert costs[1].startswith("quickstart,30,")  # five techniques at three strengths, twice
+    assert costs[1].startswith("quickstart,30,0,")  # five techniques at three strengths, twice
 
 
 MADE = {

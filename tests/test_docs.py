@@ -20,6 +20,7 @@ from fairbench_cli.experiment.config.read import read_config
 
 ROOT = Path(__file__).parents[1]
 KEYS = study_of("keys", ROOT / "docs")
+QUOTED = study_of("quoted", ROOT / "docs")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -290,3 +291,55 @@ def test_the_key_tables_of_the_page_are_the_codes():
 def test_the_figures_of_the_page_of_costs_are_its_table():
     page = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
     assert KEYS.with_costs(page) == page, RENEW
+
+
+def test_numbers_in_pages_are_those_that_were_found():
+    assert QUOTED.renew(write=False) == []
+    assert doctest.testmod(QUOTED).failed == 0
+
+
+RESULTS = "technique,gap\nnone,-0.158\nmassaging,0.034\nother,12345\n"
+QUOTES = """\
+page,words,source,rows,value,written
+page.md,"The gap of {} is {} with massaging, # without.",found.csv,technique != 'other',gap,.2f bare
+page.md,It took {} s,found.csv,technique == 'other',gap,",.0f"
+page.md,{} techniques,found.csv,,count,.0f
+"""
+FRESH = "# Page\n\nThe gap of −.16 is .03\nwith massaging, 7 without. It took 12,345 s for 3 techniques.\n"
+
+
+def planted(folder: Path, page: str, quotes: str = QUOTES) -> Path:
+    (folder / "docs").mkdir()
+    for name, text in (("docs/quoted.csv", quotes), ("found.csv", RESULTS), ("page.md", page)):
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder / "page.md"
+
+
+def test_a_stale_number_is_named_with_its_line_and_renewed(tmp_path):
+    stale = FRESH.replace("12,345", "999").replace("is .03", "is −.3")
+    page = planted(tmp_path, stale)
+    first, second = QUOTED.renew(tmp_path, write=False)
+    assert first == "page.md:3: says −.3, found.csv says .03\nfix: python docs/quoted.py"
+    assert second.startswith("page.md:4: says 999, found.csv says 12,345\n")
+    assert page.read_text(encoding="utf-8") == stale
+    assert QUOTED.renew(tmp_path, write=True) == [first, second]
+    assert page.read_text(encoding="utf-8") == FRESH
+    assert QUOTED.renew(tmp_path, write=False) == []
+
+
+@pytest.mark.parametrize(
+    ("page", "quotes", "said"),
+    [
+        (FRESH.replace("gap", "distance"), QUOTES, "docs/quoted.csv:2: page.md has"),
+        (FRESH + FRESH, QUOTES, "2 times, not once"),
+        (FRESH, QUOTES.replace(" != 'other'", " == 'none'"), "has 2 numbers, its rows have 1"),
+        (FRESH, QUOTES.replace(",gap,.2f", ",gap_,.2f"), "gap_"),
+        (FRESH, QUOTES.replace("found.csv,,", "lost.csv,,"), "lost.csv"),
+    ],
+)
+def test_a_place_that_is_not_found_is_named(page, quotes, said, tmp_path):
+    planted(tmp_path, page, quotes)
+    wrong = QUOTED.renew(tmp_path, write=False)
+    assert wrong
+    assert said in wrong[0]
+    assert "\nfix: write there " in wrong[0]
