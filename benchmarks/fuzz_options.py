@@ -788,6 +788,7 @@ def dataset_options(rng: random.Random, source: str, attributes: Sequence[str]) 
         "missing_arc": (0.3, "leave"),
         "size": (0.2, 150),
         "bias_direction": (0.05, "both"),
+        "edit": (0.05, "as-learned"),
     }
     if source == "data":
         joint = ["s-g"] if "g" in attributes else []

@@ -98,7 +98,7 @@ def _parameter(name: str, of: Any) -> dict[str, Any]:
 def key_table(model: type[BaseModel], without: type[BaseModel] | None = None) -> str:
     """Return a Markdown table of the keys of a model, their defaults and meanings.
 
-    >>> print(key_table(config.BiasConfig).splitlines()[4])
+    >>> print(key_table(config.BiasConfig).splitlines()[5])
     | `require_arc` | false | Require the arc from the edited column to the outcome in the network. |
     """
     rows = ["| key | default | what |", "|---|---|---|"]

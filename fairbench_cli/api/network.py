@@ -267,7 +267,7 @@ class Network:
         return {column.name: column.levels for column in self.net.columns}
 
     def sample(self, n: int, seed: int = 0, *, truth: bool = False) -> Table:
-        """Return `n` rows; the same seed gives the same rows, and under another β only the outcome moves.
+        """Return `n` rows; the same seed gives the same rows; under another β only what it edits moves.
 
         Of a world they are rows of the record: of the people in it, without columns that are not recorded.
 

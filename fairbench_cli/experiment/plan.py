@@ -139,8 +139,8 @@ class Cell:
     def sample_seed(self, repeat: int) -> int:
         """Seed of the training set: the same for every technique and classifier, so repeats are paired.
 
-        β is no part of it either: across β only the outcome and its descendants change. Nor is the attribute
-        where real rows are divided.
+        β is no part of it either: across β only what it edits and the descendants of that change. Nor is the
+        attribute where real rows are divided.
         """
         if self.real:
             return split_seed(self.seed, self.dataset, repeat)

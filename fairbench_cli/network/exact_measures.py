@@ -90,7 +90,7 @@ class WorldFacts:
         who are included, with their recorded groups and labels. NaN where no thresholds make the rates equal.
     values : mapping of (str, str, str) to float array, shape (batches,)
         By quantity, labels and group: "deprived", "favoured", or "" for both. Recorded: of the record, which
-        rules are learned from; eq. (4) and history change the people themselves.
+        rules are learned from; β and history change the people themselves.
     """
 
     how: How

@@ -260,7 +260,7 @@ class BiasConfig(StrictModel):
     bias: Worlds = Field(
         default=None,
         description="Mechanisms of bias in order, such as `[label: {flip: 0.5}]`; lists of such lists are "
-        "several worlds. See below. Without it β acts on the outcome's table.",
+        "several worlds. See below. Without it β edits a table.",
     )
     bias_direction: Literal["deprived", "both"] = Field(
         default="deprived",
@@ -269,8 +269,8 @@ class BiasConfig(StrictModel):
     )
     edit: BetaEdit = Field(
         default="outcome",
-        description="The table that β edits: the `outcome`'s; the `group`'s, P'(deprived | +) = "
-        "P(deprived | +)(1−β), where the outcome is its parent; `as-learned`: that which their arc leads to.",
+        description="The table that β edits: the `outcome`'s; the `group`'s, where the outcome is its parent "
+        "(a share β of the deprived with + is recorded as others); `as-learned`: where their arc leads to.",
     )
     require_arc: bool = Field(
         default=False, description="Require the arc from the edited column to the outcome in the network."
