@@ -8,6 +8,7 @@ P'(s = deprived | +, rest) = P(s = deprived | +, rest) (1 - β).
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -108,8 +109,8 @@ def bias_kind(
     """
     tables = edited_tables(names, parents, outcome, edited, edit)
     if any(table != outcome for table in tables.values()):
-        has_children = any(names[i] in tables.values() for nodes in parents for i in nodes)
-        return "mixture" if has_children or outcome in tables.values() else "wrong group"
+        parent_names = {names[i] for i in chain.from_iterable(parents)}
+        return "wrong group" if parent_names.isdisjoint(tables.values()) else "mixture"
     outcome_index = names.index(outcome)
     if not any(outcome_index in nodes for nodes in parents):
         return "label bias"

@@ -206,7 +206,9 @@ def draw_network(net: BayesNet, marks: Marks, title: str) -> str:
     Where one of the edited columns has no arc that β works along, nothing is marked.
     """
     # 1. Lay the nodes out, each as wide as its name or its roles.
-    tables = edited_tables(net.names, net.parents, marks.outcome or "", marks.edited, marks.edit)
+    tables = {}
+    if marks.outcome is not None:
+        tables = edited_tables(net.names, net.parents, marks.outcome, marks.edited, marks.edit)
     if len(tables) < len(marks.edited):
         marks = replace(marks, edited=())
     roles = {name: ", ".join(node_roles(name, marks)) for name in net.names}
