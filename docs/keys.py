@@ -146,6 +146,7 @@ TABLES_OF_KEYS = {
     "dataset": key_table(config.DatasetOptions, without=config.BiasConfig),
     "tune": key_table(TuneOptions),
     "limits": key_table(config.Limits),
+    "tables": key_table(config.Tables),
     "mechanisms": mechanism_table(),
 }
 

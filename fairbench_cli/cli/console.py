@@ -298,10 +298,9 @@ def _columns(table: TextTable, marks: Marks, *, stacked: bool) -> list[_Column]:
     columns = []
     for j, (name, number) in enumerate(zip(table.heads, table.numeric, strict=True)):
         folds = stacked and number
+        head = plain_text(name, "\n")
         if folds:
-            head = plain_text(name).replace(" = ", "=")
-        else:
-            head = plain_text(name)
+            head = head.replace(" = ", "=")
         cells = [_printed_cell(row[j], marks, stacked=stacked) for row in table.rows]
         lines = head.split("\n")
         for cell in cells:

@@ -6,14 +6,14 @@ wrap, and columns that do not fit stand below each other.
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import TypeVar
 
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import make_slugs, printable
-from fairbench_cli.document.model import Document, Section, TableCell, TextTable
+from fairbench_cli.document.model import Document, Section, Side, TableCell, TextTable
 
 _TEX = {letter: f"\\{letter}" for letter in "{}$&%#_"} | {letter: f"${letter}$" for letter in "<>|"}
 _TEX |= {
@@ -37,7 +37,6 @@ _TEX |= {
 Row = tuple[TableCell, ...]
 _NUMBER = re.compile(r"-\d[\d.]*")
 _EQUAL = re.compile(r"\$(\\beta|\\tau)\$ = (\d[\d.]*)")  # a formula, not three words
-_VALUE = re.compile(r"([-+]?\d[\d.]*)(\*?)(.*)", re.DOTALL)
 
 HEAD = "% Needs \\usepackage{booktabs,tabularx} in the preamble.\n"
 TEXT = 345.0
@@ -53,7 +52,8 @@ RULES = 36.0
 NARROW = frozenset("iljtfrI.,:;'!|()[]- ")
 WIDE = frozenset("mwMW±×−=+<>%&@…")
 SIGNS_TO_BREAK = "=_,/:."  # after which a long name may break
-SIGNS = {"": "", "better": r"\rlap{$^{\dagger}$}", "worse": r"\rlap{$^{\ddagger}$}"}
+SPREAD = r"{{\scriptsize$\pm${}}}"
+SIGNS: dict[Side, str] = {"": "", "better": r"\rlap{$^{\dagger}$}", "worse": r"\rlap{$^{\ddagger}$}"}
 
 
 def latex(document: Document) -> str:
@@ -94,12 +94,15 @@ class _Layout:
         The columns of words that are shown as such.
     pieces : list of lists of int
         The columns of numbers; each piece has the names again.
+    is_stacked : bool
+        Whether what numbers are ± stands below them: where side by side they would not fit below their heads.
     """
 
     table: TextTable
     rows: dict[str, list[Row]]
     names: list[int]
     pieces: list[list[int]]
+    is_stacked: bool = False
 
     @classmethod
     def of_table(cls, table: TextTable) -> "_Layout":
@@ -107,17 +110,21 @@ class _Layout:
         names = [j for j, number in enumerate(table.numeric) if not number]
         numbers = [j for j, number in enumerate(table.numeric) if number]
         if table.grouped and len(names) > 1:
-            head_column = names.pop()
+            head_column = names.pop(0 if _spans(table) else -1)
             rows = group_by(table.rows, lambda row: row[head_column].full_text)
         else:
             rows = group_by(table.rows, lambda _: "")
         one_piece = cls(table, rows, names, [numbers])
         room = TEXT - sum(GAP + one_piece.name_width(j) for j in names)
-        wide = [GAP + column_width(table, j) for j in numbers]
+        # Columns below one head stay together.
+        spans = _spans(table) or [[j] for j in numbers]
+        is_stacked = bool(_spans(table)) and _span_width(table, numbers) > room
+        widths = [_span_width(table, span, is_stacked=is_stacked) for span in spans]
         count = 1
-        while count < len(numbers) and max(map(sum, _split_evenly(wide, count))) > room:
+        while count < len(spans) and max(map(sum, _split_evenly(widths, count))) > room:
             count += 1
-        return replace(one_piece, pieces=_split_evenly(numbers, count))
+        pieces = [list(chain.from_iterable(piece)) for piece in _split_evenly(spans, count)]
+        return replace(one_piece, pieces=pieces, is_stacked=is_stacked)
 
     def name_width(self, column: int) -> float:
         """Return the least width of a column of names: what it needs, up to `LEAST_NAME`."""
@@ -134,7 +141,13 @@ class _Layout:
         """Reckon the height of a row in points, of all pieces together."""
         lines = max((math.ceil(width(row[j].full_text) / LEAST_NAME) for j in self.names), default=1)
         lines = max(lines, 1)  # an empty name, too, has a line
-        return LINE * lines * len(self.pieces)
+        return LINE * (lines + self.is_stacked) * len(self.pieces)
+
+
+def _spans(table: TextTable) -> list[list[int]]:
+    """Return the columns of each head that is of several columns; none where no head is."""
+    columns = [j for j, head in enumerate(table.heads) if "\n" in head]
+    return list(group_by(columns, lambda j: table.heads[j].partition("\n")[0]).values())
 
 
 Item = TypeVar("Item")
@@ -194,8 +207,11 @@ def _write_piece(layout: _Layout, columns: Sequence[int]) -> str:
     names = layout.names
     sides = [r">{\raggedright\arraybackslash}X" if layout.wraps(j) else "l" for j in names]
     heads = [escaped(table.heads[j]) for j in names]
-    heads += [_head(table.heads[j], column_width(table, j)) for j in columns]
+    heads += [_head(_own_head(table, j), column_width(table, j)) for j in columns]
     lines = [f"{_row(heads)}\n\\midrule"]
+    spans = [span for span in _spans(table) if span[0] in columns]
+    if spans:
+        lines.insert(0, _span_heads(layout, spans))
     once = table.grouped and len(names) > 1  # what stands in the first column
     for i, (head, rows) in enumerate(layout.rows.items()):
         if i > 0:
@@ -207,12 +223,31 @@ def _write_piece(layout: _Layout, columns: Sequence[int]) -> str:
             texts = [breakable(row[j].full_text) for j in names]
             if once and k and row[names[0]].full_text == rows[k - 1][names[0]].full_text:
                 texts[0] = ""
-            lines.append(_row(texts + [_cell(row[j]) for j in columns]))
+            if layout.is_stacked:
+                numbers = [_cell(replace(row[j], spread="")) for j in columns]
+                lines.append(f"{_row(texts + numbers)}[-2pt]")
+                spreads = [SPREAD.format(escaped(row[j].spread)) if row[j].spread else "" for j in columns]
+                lines.append(_row([""] * len(names) + spreads))
+            else:
+                lines.append(_row(texts + [_cell(row[j]) for j in columns]))
     body = "\n".join(lines)
     return (
         f"\\begin{{tabularx}}{{\\linewidth}}{{@{{}}{''.join(sides)}{'r' * len(columns)}@{{}}}}\n\\toprule\n"
         f"{body}\n\\bottomrule\n\\end{{tabularx}}\n"
     )
+
+
+def _span_heads(layout: _Layout, spans: Sequence[Sequence[int]]) -> str:
+    """Return the heads that are of several columns, each with a rule below it."""
+    cells = [""] * len(layout.names)
+    rules: list[str] = []
+    for span in spans:
+        room = _span_width(layout.table, span, is_stacked=layout.is_stacked) - GAP
+        head = _head(layout.table.heads[span[0]].partition("\n")[0], room, "\\centering")
+        first_column = len(cells) + len(rules) * (len(span) - 1) + 1
+        cells.append(f"\\multicolumn{{{len(span)}}}{{c}}{{{head}}}")
+        rules.append(f"\\cmidrule(lr){{{first_column}-{first_column + len(span) - 1}}}")
+    return f"{_row(cells)}\n{''.join(rules)}"
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -223,44 +258,37 @@ def _row(cells: Sequence[str]) -> str:
     return f"{row} \\\\"
 
 
-def _head(text: str, room: float) -> str:
-    """Return the head of a column of numbers, in several lines where it is wider than they are."""
+def _own_head(table: TextTable, column: int) -> str:
+    """Return the head of a column alone."""
+    return table.heads[column].rpartition("\n")[2]
+
+
+def _head(text: str, room: float, side: str = "\\raggedleft") -> str:
+    """Return the head of columns of numbers, in several lines where it is wider than they are."""
     if width(text.replace(" = ", "=")) <= room:
         return escaped(text)
-    return f"\\parbox[b]{{{room:.0f}pt}}{{\\raggedleft {breakable(text, room)}}}"
+    return f"\\parbox[b]{{{room:.0f}pt}}{{{side} {breakable(text, room)}}}"
 
 
 def _cell(cell: TableCell) -> str:
     """Return a number with what it is ±, in bold where it is the best, and with the sign of a difference."""
-    match = _VALUE.fullmatch(_without_sign(cell))
-    if not match or not (cell.spread or cell.best or cell.against):
-        return escaped(cell.full_text)
-    number, star, remainder = match.groups()
-    if cell.best:
-        bold_number = f"$\\mathbf{{{number}}}$"
-    else:
-        bold_number = escaped(number)
-    spread = ""
-    if cell.spread:
-        spread = f"\\,{{\\scriptsize$\\pm${escaped(cell.spread)}}}"
-    return f"{bold_number}{star}{spread}{escaped(remainder)}{SIGNS[cell.against]}"
+    return cell.with_signs(escaped, "$\\mathbf{{{}}}$", f"\\,{SPREAD}", SIGNS)
 
 
-def _without_sign(cell: TableCell) -> str:
-    """Return the text of a cell, without the word that its sign takes the place of."""
-    if cell.against:
-        return cell.full_text.removesuffix(f" {cell.against}")
-    return cell.full_text
-
-
-def column_width(table: TextTable, column: int) -> float:
+def column_width(table: TextTable, column: int, *, is_stacked: bool = False) -> float:
     """Reckon the width of a column of numbers in points; its head may wrap between words."""
-    words_of_head = re.split(r"[ -]", table.heads[column].replace(" = ", "="))
+    words_of_head = re.split(r"[ -]", _own_head(table, column).replace(" = ", "="))
     widths = [width(word) for word in words_of_head]
     for row in table.rows:
         cell = row[column]
-        widths.append(width(_without_sign(cell)) + 0.9 * width(cell.spread))
+        cell_widths = (width(cell.unsigned_text), 0.9 * width(cell.spread))
+        widths.append(max(cell_widths) if is_stacked else sum(cell_widths))
     return max(widths)
+
+
+def _span_width(table: TextTable, columns: Iterable[int], *, is_stacked: bool = False) -> float:
+    """Reckon the width of columns of numbers with the room before each."""
+    return sum(GAP + column_width(table, j, is_stacked=is_stacked) for j in columns)
 
 
 def width(text: str) -> float:

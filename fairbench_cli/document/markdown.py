@@ -5,10 +5,20 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 
 from fairbench_cli.base.safe_text import printable
-from fairbench_cli.document.model import Answer, Document, Section, TableCell, TextTable, Verdict, with_symbol
+from fairbench_cli.document.model import (
+    Answer,
+    Document,
+    Section,
+    Side,
+    TableCell,
+    TextTable,
+    Verdict,
+    with_symbol,
+)
 
 Marks = dict[Verdict | None, str]
 
+SIGNS: dict[Side, str] = {"": "", "better": "†", "worse": "‡"}
 _MARKUP = re.compile(r"[\\`*\[\]|#~]|(?<![^\W_])_|_(?![^\W_])")  # "_" between letters is none
 _FIRST = re.compile(r"^(\d*)([-+=.)])")  # what begins a list or underlines a title
 
@@ -47,6 +57,8 @@ def _section(section: Section, marks: Marks, head: str = "##") -> Iterator[str]:
             yield f"{_paragraph(table.title)}:"
         if table.rows:
             yield _table(table, marks)
+        if table.is_signed:
+            yield _paragraph(" ".join(table.marks))
         yield _paragraph(table.below)
     yield _list(section.notes)
     for within in section.sections:
@@ -57,7 +69,10 @@ def _table(table: TextTable, marks: Marks) -> str:
     """Return a table whose columns are aligned in the source too."""
     rows = [[_escaped(head) for head in table.heads]]
     for cells in table.rows:
-        rows.append([_cell(cell, marks) for cell in cells])
+        if table.is_signed:
+            rows.append([cell.with_signs(_escaped, "**{}**", " ±{}", SIGNS) for cell in cells])
+        else:
+            rows.append([_cell(cell, marks) for cell in cells])
     widths = [max(2, *map(_width, column)) for column in zip(*rows, strict=True)]
     rule = []
     for width, is_number in zip(widths, table.numeric, strict=True):

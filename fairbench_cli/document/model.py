@@ -1,8 +1,10 @@
 """The parts of a document: an answer in words, then sections of sentences, tables, charts and notes."""
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Literal, TypeVar
 
 Row = TypeVar("Row")
@@ -20,6 +22,7 @@ VERDICT_VERBS: dict[Verdict, tuple[str, str]] = {
 """Of one thing and of several, in sentences: the worst first."""
 VERDICTS: dict[Verdict, str] = {"pass": "passes", "fail": "fails", "undecided": "not decided"}
 SYMBOLS: dict[Verdict, str] = {"pass": "✓", "fail": "✗", "undecided": "?"}
+_VALUE = re.compile(r"([-+]?\d[\d.]*)(\*?)( ?)(.*)", re.DOTALL)
 UNTESTED: dict[Verdict, str] = {"pass": "(✓)", "fail": "(✗)", "undecided": "?"}
 
 
@@ -49,11 +52,11 @@ class TableCell:
     link : str
         The anchor of the section that says more.
     spread : str
-        In print, what the number is ±.
+        In print and Markdown, what the number is ±.
     best : bool
-        In print, whether it is set in bold: the best of its column.
+        In print and Markdown, whether it is set in bold: the best of its column.
     against : {"", "better", "worse"}
-        In print, whether it has the sign of a difference to what the table compares with.
+        There, whether it has the sign of a difference to what the table compares with.
     muted : bool
         Of the first cell of a row: whether the row stands in the background.
     """
@@ -83,6 +86,32 @@ class TableCell:
             return f"{self.text} {fine}"
         return self.text
 
+    @property
+    def unsigned_text(self) -> str:
+        """Its text and small print, without the word that its sign takes the place of."""
+        if self.against:
+            return self.full_text.removesuffix(f" {self.against}")
+        return self.full_text
+
+    def with_signs(
+        self, write: Callable[[str], str], bold: str, spread: str, signs: Mapping[Side, str]
+    ) -> str:
+        """Return its number in bold where it is the best, with what it is ±, and the sign of a difference.
+
+        `bold` and `spread` are how these look, with ``{}`` for the number; `write` escapes a text.
+        """
+        match = _VALUE.fullmatch(self.unsigned_text)
+        if not match or not (self.spread or self.best or self.against):
+            return write(self.full_text)
+        number, star, space, remainder = match.groups()
+        text = write(number)
+        if self.best:
+            text = bold.format(number)
+        text += write(star)
+        if self.spread:
+            text += spread.format(write(self.spread))
+        return f"{text}{space}{write(remainder)}{signs[self.against]}"
+
 
 @dataclass(frozen=True)
 class TextTable:
@@ -93,7 +122,7 @@ class TextTable:
     title : str
         What stands above it; empty for the only table of a section.
     heads : tuple of str
-        A head per column.
+        A head per column. What stands before a line break is of several columns, side by side.
     rows : tuple of tuple of TableCell
         The rows, of as many cells as there are heads.
     omitted : str
@@ -108,7 +137,7 @@ class TextTable:
         By which a page's script fills it; empty for one that stays as it is. Without rows all of the table is
         the script's.
     marks : tuple of str
-        What in print its ±, its bold numbers and its signs mean.
+        What in print and Markdown its ±, its bold numbers and its signs mean.
     led : bool
         Whether on a console the first cell of rows stands on a line above those that have the same.
     """
@@ -130,6 +159,11 @@ class TextTable:
         if self.omitted or self.rows or self.key:
             return self.omitted
         return "None."
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether in print and Markdown it has numbers with a ± or in bold, and what these mean below it."""
+        return any(cell.spread or cell.best for cell in chain.from_iterable(self.rows))
 
     @cached_property
     def numeric(self) -> tuple[bool, ...]:

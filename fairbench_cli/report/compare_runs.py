@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.document.model import Document, Section, plain_table
-from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.experiment.journal.changes import (
     SHOWN,
     RunChange,
@@ -380,10 +379,8 @@ def _document(
     """
     # 1. Select the rows: by metric in the order of the tables, and only blocks in which something differs.
     frame_metrics = list(dict.fromkeys(frame["metric"]))
-    table_metrics: list[str] = []
-    for table in run.plan.config.tables:
-        table_metrics += TABLES[table].metrics
-    metrics = [name for name in dict.fromkeys(table_metrics) if name in frame_metrics] or frame_metrics
+    table_metrics = run.plan.config.tables.metrics
+    metrics = [name for name in table_metrics if name in frame_metrics] or frame_metrics
     rows = frame[frame["metric"].isin(metrics)]
     rows = rows.sort_values("metric", key=lambda column: column.map(metrics.index), kind="stable")
     differs = rows["pairing"] != SAME_KEY

@@ -103,7 +103,7 @@ def write_report(
     for name in extra_tables:
         _check_table(name, plan)
     attributes = tuple(attributes) or config.attributes
-    requested_tables = list(config.tables)
+    requested_tables = list(config.tables.show)
     if attributes:
         requested_tables.append("group-rates")
     requested_tables = list(dict.fromkeys(requested_tables + extra_tables))

@@ -55,7 +55,7 @@ def test_the_shortest_config_has_every_default(tmp_path):
     assert (technique.spec, technique.include_protected) == (ComponentSpec("none"), False)
     assert [spec.name for spec in experiment.classifiers] == ["c45"]
     assert experiment.at_hand == tuple(DEFAULT_METRICS)
-    assert experiment.tables == DEFAULT_TABLES
+    assert experiment.tables.show == DEFAULT_TABLES
 
 
 def test_a_single_beta_needs_no_brackets(tmp_path):
@@ -275,7 +275,7 @@ def test_a_figure_of_data_sets_that_are_wrong(tmp_path, figure):
 
 
 def test_tables_may_be_none(tmp_path):
-    assert given(tmp_path, tables="[]").tables == ()
+    assert given(tmp_path, tables="[]").tables.show == ()
 
 
 @pytest.mark.parametrize("text", ["[a, b]", "hello", "~", "5"])
@@ -429,6 +429,25 @@ def test_a_setting_may_be_all_that_makes_a_file_whole(tmp_path):
 def test_a_wrong_setting_is_said_to_be_one(tmp_path, setting, message):
     (error,) = errors(tmp_path, "name: x\ndatasets: [adult]\ninterventions: [none]\n", setting)
     assert error.startswith(message)
+
+
+def test_tables_are_a_list_or_have_a_layout(tmp_path):
+    layout = given(tmp_path, tables="{layout: paper}")
+    assert (layout.tables.show, layout.tables.layout) == (DEFAULT_TABLES, "paper")
+    assert layout.to_config()["tables"] == {"layout": "paper", "show": list(DEFAULT_TABLES)}
+    listed = given(tmp_path, tables="[overview, group-rates]")
+    assert listed.to_config()["tables"] == ["overview", "group-rates"]
+    assert given(tmp_path, tables=f"{{show: {listed.to_config()['tables']}}}").tables == listed.tables
+    for written, message in (
+        ("{layout: papers}", 'f.yaml:4: error: tables.layout has the unknown value "papers"'),
+        ("{layout: paper, show: [overvew]}", 'f.yaml:4: error: unknown table "overvew"'),
+        ("{layout: paper, show: [overview]}", "f.yaml:4: error: layout: paper is of discrimination-accuracy"),
+        ("{show: [tuning]}", "f.yaml:4: error: the table tuning needs an intervention that is tuned"),
+        ("{shown: []}", 'f.yaml:4: error: unknown key "shown"'),
+        ("overview", "f.yaml:4: error: tables must be a list"),
+    ):
+        (error,) = errors(tmp_path, f"name: x\ndatasets: [adult]\ninterventions: [none]\ntables: {written}\n")
+        assert error.startswith(message), error
 
 
 def test_a_setting_heals_a_mistake_and_leaves_the_others_lines_alone(tmp_path):

@@ -5,6 +5,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -13,6 +14,7 @@ from pydantic import (
     BeforeValidator,
     Field,
     PlainSerializer,
+    TypeAdapter,
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
@@ -176,7 +178,9 @@ Classifiers = Annotated[
     Field(min_length=1),
     BeforeValidator(read_classifiers, json_schema_input_type=Entries),
 ]
-TableName = Annotated[str, Known("table", tuple(outputs.TABLES))]
+TableNames = Annotated[
+    tuple[Annotated[str, Known("table", tuple(outputs.TABLES))], ...], Several("table", alone=False)
+]
 FigureName = Annotated[str, Known("figure", tuple(outputs.FIGURES)), BeforeValidator(_refuse_old_figure)]
 FigureFormats = Annotated[
     tuple[Annotated[str, Known("format of figures", outputs.FIGURE_FORMATS)], ...],
@@ -252,6 +256,37 @@ class Limits(StrictModel):
         if self.memory is not None:
             limits.append(f"beyond {size_in_words(self.memory)} of memory")
         return " or ".join(limits) or "by no limit"
+
+
+def _tables(*, always: bool) -> str:
+    return ", ".join(f"`{name}`" for name in outputs.TABLES if outputs.TABLES[name].always == always)
+
+
+class Tables(StrictModel):
+    """Which tables a run has and how they are laid out; nothing of it decides numbers."""
+
+    show: TableNames = Field(
+        default=outputs.DEFAULT_TABLES,
+        description=f"{_tables(always=False)}; {_tables(always=True)} are written anyway, where they "
+        "have rows.",
+    )
+    layout: Literal["techniques", "paper"] = Field(
+        default="techniques",
+        description="Of `discrimination-accuracy` and `over-underestimation`. `techniques`: a column a β, a "
+        "block a data set. `paper`: a row a data set and β, two columns a technique, as papers print them.",
+    )
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Return the metrics that the tables show, in their order."""
+        return tuple(dict.fromkeys(chain.from_iterable(outputs.TABLES[name].metrics for name in self.show)))
+
+
+def _read_tables(value: Any) -> Any:
+    """Return a list of tables as those that are shown."""
+    if isinstance(value, dict | Tables):
+        return value
+    return Tables(show=TypeAdapter(TableNames).validate_python(value))
 
 
 class BiasConfig(StrictModel):
@@ -469,10 +504,6 @@ DatasetItem = Annotated[
 ]
 
 
-def _tables(*, always: bool) -> str:
-    return ", ".join(f"`{name}`" for name in outputs.TABLES if outputs.TABLES[name].always == always)
-
-
 _JOBS = Problem("workers change no result", "leave it out, and give the run its number of them: --jobs 4")
 
 
@@ -568,10 +599,14 @@ class ExperimentConfig(FileModel):
         description="`acceptance-rate`: also count at every acceptance rate from 0 to 1, by the models' "
         "scores, for sweep.csv and for what moving the thresholds reaches (frontier.csv).",
     )
-    tables: Annotated[tuple[TableName, ...], Several("table", alone=False)] = Field(
-        default=outputs.DEFAULT_TABLES,
-        description=f"{_tables(always=False)}; {_tables(always=True)} are written anyway, where they "
-        "have rows.",
+    tables: Annotated[
+        Tables,
+        BeforeValidator(_read_tables, json_schema_input_type=Tables | TableNames),
+        PlainSerializer(lambda tables: list(tables.show) if tables.layout == "techniques" else dict(tables)),
+    ] = Field(
+        default=Tables(),
+        description="Which tables a run has, such as `[discrimination-accuracy, overview]`, or with their "
+        "layout, `{layout: paper}`.",
     )
     figures: Annotated[tuple[FigureName, ...], Several("figure", alone=False)] = Field(
         default=(), description=f"{', '.join(f'`{name}`' for name in outputs.FIGURES)}."

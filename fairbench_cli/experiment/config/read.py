@@ -35,7 +35,7 @@ from fairbench_cli.experiment.config.config import (
     ExperimentConfig,
     attribute_names,
 )
-from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS, TABLES
+from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES, FIGURES, NEEDS, TABLES
 from fairbench_cli.experiment.config.worlds import SOME, WorldSpec, worlds_at
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.registry import METRICS
@@ -349,11 +349,15 @@ def _sweep(source: ParsedConfig) -> Iterator[Conflict]:
 def _outputs(source: ParsedConfig) -> Iterator[Conflict]:
     """Find tables and figures of what the config does not ask for."""
     config = source.config
-    for key, kind, outputs in (("tables", "table", TABLES), ("figures", "figure", FIGURES)):
-        for i, name in enumerate(getattr(config, key)):
+    requested_tables = ("tables", "table", config.tables.show, TABLES)
+    for key, kind, names, outputs in (requested_tables, ("figures", "figure", config.figures, FIGURES)):
+        for i, name in enumerate(names):
             for is_met, problem, fix in (NEEDS[need] for need in outputs[name].needs):
                 if not is_met(config):
                     yield (key, i), f"the {kind} {name} {problem}", fix
+    if config.tables.layout == "paper" and set(DEFAULT_TABLES).isdisjoint(config.tables.show):
+        problem = f"layout: paper is of {' and '.join(DEFAULT_TABLES)}, and neither is shown"
+        yield ("tables", "layout"), problem, "add one to `show`, or remove the line"
 
 
 def _controls(source: ParsedConfig) -> Iterator[Conflict]:

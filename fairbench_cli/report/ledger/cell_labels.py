@@ -167,6 +167,10 @@ def read_display_names(config: ExperimentConfig) -> DisplayNames:
         label = classifier_label(classifier.name, canonical_json(dict(classifier.parameters)))
         classifiers.append((classifier, label))
     titles = {spec.name: spec.title for spec in config.datasets if spec.title}
+    n_of_title = Counter(titles.values())
+    for name, title in titles.items():
+        if n_of_title[title] > 1:
+            titles[name] = f"{title} ({name})"
     return DisplayNames(_aliases(techniques), _aliases(classifiers), titles)
 
 

@@ -44,10 +44,7 @@ def paired_table(name: str, run: RunResults) -> Document:
     The words are about the population; the caption says what they rest on.
     """
     # 1. The differences, in the order of the metrics.
-    table_metrics: list[str] = []
-    for table in run.plan.config.tables:
-        table_metrics += TABLES[table].metrics
-    metrics = tuple(dict.fromkeys(table_metrics)) or TABLES["difference-to-none"].metrics
+    metrics = run.plan.config.tables.metrics or TABLES["difference-to-none"].metrics
     results = run.select(metrics)
     frame = paired_differences.run_paired_frame(run)
     frame = frame[frame["metric"].isin(metrics)]

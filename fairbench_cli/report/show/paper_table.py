@@ -13,6 +13,7 @@ from fairbench_cli.report.ledger.paired_differences import LEVEL, adjust_by_fami
 from fairbench_cli.report.ledger.population_tests import compute_population_tests
 from fairbench_cli.report.ledger.results import Results, RunResults
 from fairbench_cli.report.show import tables
+from fairbench_cli.report.show.paper_layout import table_by_technique
 
 MARKS = (
     "Bold: nearer to the ideal than all others in the column",
@@ -30,6 +31,8 @@ def paper_table(name: str, run: RunResults) -> Document:
     asked for, or one of `MARKS`. In print it has its standard deviation, is bold where it is the best of its
     column (`find_best`), and has a sign where its difference to ``none`` is shown.
     """
+    if run.plan.config.tables.layout == "paper":
+        return table_by_technique(name, run)
     metrics = TABLES[name].metrics
     # 1. Which cells are marked, by the values of `CELL_COLUMNS` and the metric.
     own_results = run.own_attribute_results.take(
