@@ -19,6 +19,7 @@ import json
 import re
 import sys
 import tempfile
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,13 +43,27 @@ KEPT = (
     "summary.md",
     "simulation.csv",
     "findings.csv",
+    "remedies.csv",
     "tables/*.csv",
     "compare/*.md",
     "compare/*.csv",
 )
 """What is kept of a folder of results; a simulation has a summary and no answer."""
-SAID_TWICE = ("parameters", "classifier_parameters")
-"""Columns of the findings that are left out: the name of the technique says them."""
+SAID_TWICE = {
+    "findings.csv": ("parameters", "classifier_parameters"),
+    "remedies.csv": (
+        "attribute",
+        "compared",
+        "representation",
+        "classifier_parameters",
+        "low",
+        "high",
+        "constant",
+    ),
+}
+"""Columns that are left out, as others say them: names of techniques, and intervals of differences."""
+ONLY = {"remedies.csv": {"metric": "accuracy"}}
+"""What is kept of a file's rows; differences of the other metrics are in the tables."""
 MOST_BYTES = 1_000_000
 """Of a file; a larger one is left out, and named."""
 LONG_NUMBER = re.compile(r"-?\d+\.\d{7,}(?:e[-+]?\d+)?")
@@ -99,16 +114,18 @@ def rounded(text: str) -> str:
     return LONG_NUMBER.sub(lambda number: f"{float(number.group()):.6g}", text)
 
 
-def without_columns(text: str, columns: tuple[str, ...]) -> str:
-    r"""Return a CSV without some of its columns.
+def thinned(text: str, left_out: Collection[str] = (), only: Mapping[str, str] | None = None) -> str:
+    r"""Return a CSV without some of its columns, and with those rows alone that have some values.
 
-    >>> without_columns('a,b\n"1,5",2\n', ("b", "c"))
+    >>> thinned('a,b\n"1,5",2\n3,4\n', ("b", "c"), {"b": "2"})
     'a\n"1,5"\n'
     """
-    rows = list(csv.reader(io.StringIO(text)))
-    kept = [at for at, name in enumerate(rows[0]) if name not in columns]
+    rows = csv.DictReader(io.StringIO(text))
+    kept = [name for name in rows.fieldnames or () if name not in left_out]
     written = io.StringIO()
-    csv.writer(written, lineterminator="\n").writerows([row[at] for at in kept] for row in rows)
+    writer = csv.DictWriter(written, kept, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(row for row in rows if all(row[name] == value for name, value in (only or {}).items()))
     return written.getvalue()
 
 
@@ -133,8 +150,8 @@ def texts_of(folder: Path) -> dict[str, str]:
     for pattern in KEPT:
         for path in sorted(folder.glob(pattern)):
             text = rounded(path.read_text(encoding="utf-8"))
-            if path.name == "findings.csv":
-                text = without_columns(text, SAID_TWICE)
+            if path.name in SAID_TWICE:
+                text = thinned(text, SAID_TWICE[path.name], ONLY.get(path.name))
             name = path.relative_to(folder).as_posix()
             n_bytes = len(text.encode())
             if n_bytes > MOST_BYTES:

@@ -4,9 +4,10 @@ usage: python docs/quoted.py [--check]
 
 Each line of docs/quoted.csv is a place in a page. `words` are those around the numbers, `{}` for each number
 and `#` for any other, as they stand in one place of the page but for the breaks of lines. The numbers are
-`value`, in the order of the `rows` of `source`; both are expressions of pandas, and `count` is how many rows
-there are. `written` is a format of Python's, `bare` without the 0 before the point. Without `--check` the
-pages are rewritten; with it, as when the site is built, a number that is not the stored one is an error.
+`value`, or several after `;`, in the order of the `rows` of `source`; these are expressions of pandas, and
+`count` is how many rows there are. `written` is a format of Python's, `bare` without the 0 before the point.
+Without `--check` the pages are rewritten; with it, as when the site is built, a number that is not the stored
+one is an error.
 """
 
 import csv
@@ -47,21 +48,23 @@ def numbers(quote: Quote, root: Path = ROOT) -> list[str]:
     rows = table(root / quote.source)
     if quote.rows:
         rows = rows.query(quote.rows)
-    if quote.value == "count":
-        values = [len(rows)]
-    else:
-        values = np.atleast_1d(np.asarray(rows.eval(quote.value), dtype=float)).tolist()
+    values: list[float] = []
+    for expression in quote.value.split(";"):
+        if expression == "count":
+            values.append(len(rows))
+        else:
+            values += np.atleast_1d(np.asarray(rows.eval(expression.strip()), dtype=float)).tolist()
     return [as_written(value, quote.written) for value in values]
 
 
 def as_written(value: float, written: str) -> str:
     """Return a number as pages write it.
 
-    >>> as_written(-0.9166, ".2f bare"), as_written(6480, ",.0f"), as_written(-0.004, ".1f")
-    ('−.92', '6,480', '0.0')
+    >>> as_written(-0.9166, ".2f bare"), as_written(6480, ",.0f"), as_written(-0.004, "+.1f")
+    ('−.92', '6,480', '+0.0')
     """
     form, _, bare = written.partition(" ")
-    text = f"{value:z{form}}"  # z: nothing is −0
+    text = format(value, re.sub("^[-+]?", r"\g<0>z", form))  # z: nothing is −0
     if bare:
         text = re.sub(r"^([-+]?)0\.", r"\1.", text)
     return text.replace("-", "−")
