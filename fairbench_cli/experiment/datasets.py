@@ -167,9 +167,7 @@ class PreparedDataset:
     @property
     def regrouped(self) -> tuple[str, ...]:
         """Return the columns whose own table β edits: some people are recorded as of another group."""
-        if self.without_arc:
-            return ()
-        return tuple(name for name, table in self.tables.items() if name == table)
+        return tuple(name for name, table in self.tables.items() if name == table and not self.without_arc)
 
     @property
     def bias_kind(self) -> BiasKind | Literal[""]:
@@ -251,7 +249,7 @@ def _describe_regrouping(prepared: PreparedDataset) -> dict[str, str]:
             if share != 1:
                 texts[column] += f" (times {share:g})"
             if prepared.spec.bias_direction == "both":
-                texts[column] += ", as are the favoured with another outcome the other way"
+                texts[column] += ", and of the favoured with another outcome the other way round"
     for j, parents in enumerate(prepared.network.parents if prepared.network else ()):
         for column in texts.keys() & {prepared.columns[i].name for i in parents}:
             texts[column] += f" ({prepared.columns[j].name} follows from the recorded {column})"
@@ -617,11 +615,10 @@ def _no_arc(prepared: PreparedDataset, where: str) -> UserError:
     label = prepared.roles.label
     listed = " and ".join(columns)
     edit = prepared.spec.edit
-    relative, relatives = RELATIVES[edit]
-    none = f"are no {relatives}"
+    none = f"are no {RELATIVES[edit][1]}"
     arc = "an arc from each"
     if len(columns) == 1:
-        none = f"is no {relative}"
+        none = f"is no {RELATIVES[edit][0]}"
         arc = "the arc"
     problem = f"{name}: {listed} {none} of the outcome {label} in the network, so β has nothing to edit"
     options = ["edit: outcome"] if edit == "group" else []

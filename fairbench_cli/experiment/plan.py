@@ -493,7 +493,7 @@ def _kind_in_words(source: Mapping[str, Any]) -> str:
         return _KINDS[source["bias_kind"]]
     parents = [column for column in edited_columns(source) if column not in source["regrouped"]]
     if parents:
-        clauses.append(f"of the favourable outcomes that are lost by {' and '.join(parents)}")
+        clauses.insert(0, f"the share of favourable outcomes lost by {' and '.join(parents)}")
     return " and ".join(clauses)
 
 

@@ -78,7 +78,7 @@ def test_it_is_said_whose_group_is_recorded_wrongly(tmp_path):
     two = planned(tmp_path, {}, beta_on={"race": 1, "sex": 0.5}, edit="as-learned").datasets[0]
     assert two["bias_kind"] == "mixture"
     assert arc_in_words(two) == "race and sex are parents or children of the outcome"
-    assert bias_in_words([two]) == f"{MEN} (times 0.5) and of the favourable outcomes that are lost by race"
+    assert bias_in_words([two]) == f"the share of favourable outcomes lost by race and {MEN} (times 0.5)"
     plain = planned(tmp_path, {}, edit="as-learned").datasets[0]
     text = bias_in_words([source | {"dataset": "a"}, plain | {"dataset": "b"}])
     assert text == f"prior shift on b, {MEN} on a"
@@ -96,7 +96,7 @@ def test_groups_without_names_are_told_by_their_levels(tmp_path):
     (prepared,) = prepare_datasets(config, None)
     assert prepared.describe()["regrouped"]["sex"] == (
         "the share of people whose sex is Male and two_year_recid is 0 who are recorded with another sex, "
-        "as are the favoured with another outcome the other way"
+        "and of the favoured with another outcome the other way round"
     )
 
 
