@@ -283,7 +283,7 @@ def test_the_shipped_schema_is_the_codes():
 
 def test_the_key_tables_of_the_page_are_the_codes():
     page = (ROOT / "docs/config.md").read_text(encoding="utf-8")
-    assert page.count("<!-- keys: ") == 6
+    assert page.count("<!-- keys: ") == 7
     assert KEYS.with_key_tables(page) == page, RENEW
     assert doctest.testmod(KEYS).failed == 0
 

@@ -160,7 +160,7 @@ class TextTable:
             return self.omitted
         return "None."
 
-    @property
+    @cached_property
     def is_signed(self) -> bool:
         """Whether in print and Markdown it has numbers with a ± or in bold, and what these mean below it."""
         return any(cell.spread or cell.best for cell in chain.from_iterable(self.rows))

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import compress
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,6 @@ SHORT_NAMES = {
     "overestimation": "Over.",
     "underestimation": "Under.",
 }
-ROW_HEADS = {"dataset": "data set", "attribute": "attribute", "world": "world", "beta": "β"}
-"""What a row is about: the keys of a cell, and what they are called."""
 BASELINE = "none"
 MOST_TECHNIQUES = 4
 """Of a table: with two metrics each they are as wide as a page."""
@@ -78,62 +76,65 @@ def _section(
     run: RunResults, cells: Sequence[Cell], labels: Sequence[str], metrics: Sequence[str]
 ) -> Section:
     """Return the table of some techniques, given all cells of a classifier and representation."""
-    names = cell_labels.read_display_names(run.plan.config)
-    titles = {spec.name: spec.title or spec.name for spec in run.plan.config.datasets}
+    config = run.plan.config
+    names = cell_labels.read_display_names(config)
+    titles = {spec.name: spec.title or spec.name for spec in config.datasets}
     # 1. The columns.
-    attributes = {(cell["dataset"], cell["attribute"]) for cell in cells}
-    has_attributes = len(attributes) > len({dataset for dataset, _ in attributes})
-    is_shown = (True, has_attributes, run.plan.has_worlds, run.plan.has_betas)
-    keys = list(compress(ROW_HEADS, is_shown))
-    heads = [ROW_HEADS[key] for key in keys]
+    n_words = 1 + run.plan.has_betas
+    heads = ["data set", "β"][:n_words]
+    keys = ["dataset", "beta"][:n_words]
     techniques = [names.techniques.get(label, label) for label in labels]
     for technique in techniques:
         heads += [f"{technique}\n{SHORT_NAMES[metric]}" for metric in metrics]
         keys += [f"{technique} {metric}" for metric in metrics]
-    # 2. The rows: cells of the labels, and the accuracy of the model that nothing was done to.
-    cell_of: dict[tuple[Any, ...], dict[str, Cell]] = {}
+    # 2. The cells of each row, and the accuracies of the models that nothing was done to.
+    cells_by_row: dict[tuple[Any, ...], dict[str, Cell]] = {}
     baselines: dict[tuple[Any, ...], float] = {}
     for cell in cells:
-        situation = (cell["attribute"], cell["world"], cell["beta"])
+        situation = (titles[cell["dataset"]], cell["attribute"], cell["world"], cell["beta"])
         if _label(cell) in labels:
-            cell_of.setdefault((cell["dataset"], *situation), {})[_label(cell)] = cell
+            cells_by_row.setdefault((cell["dataset"], *situation), {})[_label(cell)] = cell
         if cell["intervention"] == BASELINE:
-            key = (titles[cell["dataset"]], *situation, cell["include_protected"])
-            baselines.setdefault(key, run.cell_metric(cell_key(cell), "accuracy").summary.mean)
-    rows: list[list[str | TableCell]] = []
-    numbers: list[TableCell] = []
-    for (dataset, attribute, world, beta), cells_of_row in cell_of.items():
-        words = (titles[dataset], attribute, world or cell_labels.NO_BIAS, f"{beta:g}")
-        row: list[str | TableCell] = list(compress(words, is_shown))
+            accuracy = run.cell_metric(cell_key(cell), "accuracy").summary.mean
+            baselines.setdefault((*situation, cell["include_protected"]), accuracy)
+    # 3. The rows.
+    rows = []
+    for (_, *row_situation), cell_of in cells_by_row.items():
+        title, attribute, world, beta = row_situation
+        if len(config.datasets) > len(titles):
+            title += f", {attribute}"
+        if run.plan.has_worlds:
+            title += f", {world or cell_labels.NO_BIAS}"
+        row = [TableCell(title), TableCell(f"{beta:g}")][:n_words]
         for label in labels:
-            if label not in cells_of_row:
-                row += [""] * len(metrics)
+            if label not in cell_of:
+                row += [TableCell("")] * len(metrics)
                 continue
-            cell = cells_of_row[label]
-            baseline = baselines.get((titles[dataset], attribute, world, beta, cell["include_protected"]))
-            numbers += [_number(run, cell, metric, baseline) for metric in metrics]
-            row += numbers[-len(metrics) :]
+            baseline = baselines.get((*row_situation, cell_of[label]["include_protected"]), math.inf)
+            row += [_number(run, cell_of[label], metric, baseline) for metric in metrics]
         rows.append(row)
-    # 3. What stands over it, and what its marks mean.
-    title = [*techniques, names.classifier(cells[0]["classifier"], cells[0]["classifier_parameters"])]
+    # 4. What stands over it, and what its marks mean.
+    title = ", ".join(
+        [*techniques, names.classifier(cells[0]["classifier"], cells[0]["classifier_parameters"])]
+    )
     if cells[0]["representation"] != "original":
-        title.append(cells[0]["representation"])
+        title += f", {cells[0]['representation']}"
     marks = [f"{', '.join(f'{SHORT_NAMES[metric]}: {metric}' for metric in metrics)}."]
     if run.n_done[-1] > 1:
         marks.append(f"±: half the 95 % interval over {run.repeats_done('repeat')}.")
-    if any(number.best for number in numbers):
+    if any(number.best for number in chain.from_iterable(rows)):
         marks.append("Bold: more accurate than the model that nothing is done to.")
-    n_words = sum(is_shown)
-    table = plain_table("", heads, rows, n_words, keys=keys, grouped=True, marks=marks)
-    return Section(", ".join(title), tables=(table,))
+    return Section(
+        title, tables=(plain_table("", heads, rows, n_words, keys=keys, grouped=True, marks=marks),)
+    )
 
 
-def _number(run: RunResults, cell: Cell, metric: str, baseline: float | None) -> TableCell:
+def _number(run: RunResults, cell: Cell, metric: str, baseline: float) -> TableCell:
     """Return a mean with half its interval, in bold where it is an accuracy above that of the baseline."""
     estimate = run.cell_metric(cell_key(cell), metric).summary
     half = estimate.high - estimate.mean
     spread = ""
     if math.isfinite(half):
         spread = f"{half:.3f}".removeprefix("0")
-    is_best = metric == "accuracy" and baseline is not None and round(estimate.mean, 3) > round(baseline, 3)
+    is_best = metric == "accuracy" and round(estimate.mean, 3) > round(baseline, 3)
     return TableCell(format_cell(run, cell, metric), spread=spread, best=is_best)
