@@ -52,8 +52,8 @@ JOBS = {
     "zliobaite2017": Job(each_push=True),
     "baumann2023": Job(),
     "friedler2019": Job(FRIEDLER, (Published(667, 685),)),
-    "cardoso2019": Job(CARDOSO, (Published(436, 480, "2,3,4,5,6,7", 0.05),)),
-    "cardoso2019-zafar": Job(CARDOSO, (Published(53, 90, "10", 0.05), Published(69, 90, "11", 0.05))),
+    "cardoso2019": Job(CARDOSO, (Published(460, 480, "2,3,4,5,6,7", 0.05),)),
+    "cardoso2019-zafar": Job(CARDOSO, (Published(52, 90, "10", 0.05), Published(70, 90, "11", 0.05))),
     "worlds": Job(),
     "datasets": Job(),
 }

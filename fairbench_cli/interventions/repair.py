@@ -483,10 +483,9 @@ class Auditor:
     one. friedler2019 repaired the rows to predict as a set of their own; cardoso2019 did not repair them.
 
     The tool takes a value's type from how it is written. Here a column is one of numbers if every level is:
-    COMPAS' deciles, all of Dutch's codes. Numbers go by the tool's own quantile rule
-    (`repair_by_distinct_values`), which changes nothing where both groups have all values; bins are text.
-    The tool forms groups by the values of the protected attribute. Figures of cardoso2019 come out nearest
-    with the defaults on Adult, without `obscure` on Dutch.
+    COMPAS' deciles, Dutch's codes. Numbers go by the tool's own quantile rule (`repair_by_distinct_values`),
+    which changes nothing where both groups have all values; bins are text. The tool forms groups by the
+    values of the protected attribute. Figures of cardoso2019 come out nearest with the defaults.
 
     Parameters
     ----------

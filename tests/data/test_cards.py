@@ -53,7 +53,6 @@ FACTS = {
     "compas-leaky": Facts(6150, 0.534, {"sex": {"Female": 0.634, "Male": 0.509}}),
     "credit": Facts(30000, 0.779, {"SEX": {"male": 0.758, "female": 0.792}}),
     "dutch": Facts(60420, 0.476, {"sex": {"female": 9903 / 30273, "male": 18860 / 30147}}),
-    "dutch-codes": Facts(60420, 0.476, {"sex": {"2": 9903 / 30273, "1": 18860 / 30147}}),
     "dutch-swapped": Facts(60420, 0.476, {"sex": {"female": 9903 / 30273, "male": 18860 / 30147}}),
     "german": Facts(1000, 0.700, {"sex": {"female": 0.648, "male": 0.723}}),
     "heart": Facts(303, 0.541, {"sex": {"female": 0.742, "male": 0.447}}),
@@ -85,14 +84,13 @@ CELLS = {
     ("adult-complete", "sex"): (13026, 1669, 20988, 9539),
     ("adult-train", "sex"): (9592, 1179, 15128, 6662),
     ("adult-numbers", "sex"): (13026, 1669, 20988, 9539),
-    ("dutch-codes", "sex"): (20370, 9903, 11287, 18860),
     ("dutch", "sex"): (20370, 9903, 11287, 18860),
     ("dutch-swapped", "sex"): (11287, 18860, 20370, 9903),
     # The two-race file: 3,696 + 2,454 rows. Favourable is no new offence, hence the order.
     ("compas", "race"): (1901, 1795, 966, 1488),
 }
 
-CLEAN = {"dutch", "dutch-codes"}  # nothing in them leads astray that is known
+CLEAN = {"dutch"}  # nothing in them leads astray that is known
 
 
 def near(rate, other):
