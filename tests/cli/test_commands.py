@@ -110,7 +110,7 @@ def test_a_variant_stands_below_its_data_set_with_the_papers_that_use_it(say):
     listed = say("list", "datasets").out
     names = re.findall(r"^( *[a-z][a-z0-9-]+)  ", listed, re.MULTILINE)
     assert names.index("compas") < names.index("  compas-all") < names.index("credit")
-    assert sum(name.startswith("  ") for name in names) == 18
+    assert sum(name.startswith("  ") for name in names) == 17
     described = " ".join(listed.partition("  adult-friedler")[2].split())
     assert described.startswith("Census income (Adult), complete rows of adult.data")
     assert "(sex, race; used by friedler2019) adult-numbers" in described
@@ -336,7 +336,7 @@ def test_data_commands_without_files(say, tmp_path, without_data):
     two_lines(say("plan", own), "or run without it: `sample: {from: shipped}`")
     everything = say("data", "verify")
     assert everything.code == 2
-    assert everything.err.startswith("error: files of 38 data sets are not here\n  fix: fetch them, or ")
+    assert everything.err.startswith("error: files of 37 data sets are not here\n  fix: fetch them, or ")
     assert [line.split(":")[0] for line in everything.out.splitlines()] == list(known_cards())
     shown = say("data", "show", "compas")
     assert shown.code == 0
