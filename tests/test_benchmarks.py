@@ -94,7 +94,7 @@ def test_numbers_of_another_machine_may_differ_a_little(before, after, here, els
     study.write_texts(tmp_path / "found/run", {"findings.csv": text, study.PROVENANCE: json.dumps(MADE)})
     for made, same in ((MADE, here), (MADE | {"python": "3.11.9"}, here), (ELSEWHERE_MADE, elsewhere)):
         manifest = json.dumps(made | {"platform": "unknown"})
-        now = {"findings.csv": text.replace(before, after), study.PROVENANCE: manifest}
+        now = {"findings.csv": text.replace(before, after), study.PROVENANCE: manifest, "config.yaml": "{}"}
         study.write_texts(tmp_path / "run", now)
         assert study.check("run", tmp_path / "found", tmp_path / "run") == same
 
