@@ -281,7 +281,8 @@ def column_width(table: TextTable, column: int, *, is_stacked: bool = False) -> 
     widths = [width(word) for word in words_of_head]
     for row in table.rows:
         cell = row[column]
-        cell_widths = (width(cell.unsigned_text), 0.9 * width(cell.spread))
+        spread_width = 0.9 * width(f"±{cell.spread}") if cell.spread else 0.0
+        cell_widths = (width(cell.unsigned_text), spread_width)
         widths.append(max(cell_widths) if is_stacked else sum(cell_widths))
     return max(widths)
 

@@ -22,9 +22,9 @@ from fairbench_cli.report.write import write_report
 SHORT = {"Disc.": "discrimination", "Acc.": "accuracy"}
 TECHNIQUES = {
     "none": ((0.25, 0.40), 0.80),
-    "massaging": ((0.30, 0.33), 0.84),
-    "reweighing": ((0.36, 0.40), 0.76),
-    "uniform-sampling": ((0.3, 0.4), 0.81),
+    "massaging": ((0.35, 0.20), 0.84),
+    "reweighing": ((0.45, 0.20), 0.76),
+    "uniform-sampling": ((0.4, 0.1), 0.81),
     "repair": ((0.2, 0.3), 0.79),
     "preferential-sampling": "infeasible",
     "lfr": ((0.4, 0.4), 0.7),
