@@ -12,7 +12,8 @@ from conftest import plain_cell, run_plan
 from report.answer_run import run_of
 
 from fairbench_cli.base.checksums import canonical_json
-from fairbench_cli.document.latex import HEAD
+from fairbench_cli.document.latex import HEAD, latex
+from fairbench_cli.document.model import Document, Section, TableCell, plain_table
 from fairbench_cli.experiment.config.read import find_config, read_config
 from fairbench_cli.papers.registry import PAPERS, read_published
 from fairbench_cli.report.ledger.results import run_results
@@ -180,7 +181,12 @@ def test_the_shipped_config_has_the_papers_tables_in_the_papers_order():
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex, to compile tables")
 def test_tables_of_a_paper_compile_within_the_text(report, tmp_path):
     source = report / "tables/discrimination-accuracy"
-    text = f"\\usepackage{{booktabs,tabularx}}\\begin{{document}}\\input{{{source}}}\\end{{document}}"
+    heads = [f"technique {i}\n{short}" for i in range(3) for short in SHORT]
+    row = ["x", "0.25", *[TableCell("-0.125*", spread=".012")] * 6]
+    widest = plain_table("", ["data set", "β", *heads], [row], 2, grouped=True)
+    (tmp_path / "widest.tex").write_text(latex(Document("", sections=(Section("", tables=(widest,)),))))
+    inputs = f"\\input{{{source}}}\\input{{widest}}"
+    text = f"\\usepackage{{booktabs,tabularx}}\\begin{{document}}{inputs}\\end{{document}}"
     (tmp_path / "main.tex").write_text(f"\\documentclass{{article}}{text}\n", encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "main.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
