@@ -52,8 +52,18 @@ JOBS = {
     "zliobaite2017": Job(each_push=True),
     "baumann2023": Job(),
     "friedler2019": Job(FRIEDLER, (Published(667, 685),)),
-    "cardoso2019": Job(CARDOSO, (Published(460, 480, "2,3,4,5,6,7", 0.05),)),
-    "cardoso2019-zafar": Job(CARDOSO, (Published(52, 90, "10", 0.05), Published(70, 90, "11", 0.05))),
+    "cardoso2019": Job(
+        CARDOSO, (Published(460, 480, "2,3,4,5,6,7", 0.05), Published(393, 480, "2,3,4,5,6,7", 0.02))
+    ),
+    "cardoso2019-zafar": Job(
+        CARDOSO,
+        (
+            Published(52, 90, "10", 0.05),
+            Published(32, 90, "10", 0.02),
+            Published(70, 90, "11", 0.05),
+            Published(41, 90, "11", 0.02),
+        ),
+    ),
     "worlds": Job(),
     "datasets": Job(),
 }
