@@ -43,17 +43,25 @@ def table(path: Path) -> pd.DataFrame:
     return pd.read_csv(path, comment="#")
 
 
+@cache
+def selected(path: Path, rows: str) -> pd.DataFrame:
+    """Return some rows of a table of results, or all."""
+    if not rows:
+        return table(path)
+    return table(path).query(rows)
+
+
 def numbers(quote: Quote, root: Path = ROOT) -> list[str]:
     """Return the numbers of a place as they are to be written."""
-    rows = table(root / quote.source)
-    if quote.rows:
-        rows = rows.query(quote.rows)
+    rows = selected(root / quote.source, quote.rows)
     values: list[float] = []
-    for expression in quote.value.split(";"):
+    for expression in map(str.strip, quote.value.split(";")):
         if expression == "count":
             values.append(len(rows))
+        elif expression in rows:
+            values += rows[expression].astype(float).tolist()
         else:
-            values += np.atleast_1d(np.asarray(rows.eval(expression.strip()), dtype=float)).tolist()
+            values += np.atleast_1d(np.asarray(rows.eval(expression), dtype=float)).tolist()
     return [as_written(value, quote.written) for value in values]
 
 
@@ -96,12 +104,14 @@ def renewed(page: str, quote: Quote, values: list[str]) -> tuple[str, list[tuple
     return page, moved[::-1]
 
 
-def renew(root: Path = ROOT, *, write: bool) -> list[str]:
-    """Return what is not as stored, a message each; write the numbers that are into the pages if asked to."""
+def renew(root: Path = ROOT, *, write: bool, only: str = "") -> list[str]:
+    """Return what is not as stored, a message each; write what is into the pages, or `only` one, if asked."""
     wrong = []
     with (root / TABLE).open(encoding="utf-8", newline="") as stream:
         quotes = [Quote(**row) for row in csv.DictReader(stream)]
     for line, quote in enumerate(quotes, start=2):
+        if only and quote.page != only:
+            continue
         path = root / quote.page
         page = path.read_text(encoding="utf-8")
         try:

@@ -1,5 +1,6 @@
 """What README and docs say runs: every command of theirs, and the configs and cards that they show."""
 
+import csv
 import doctest
 import importlib.util
 import os
@@ -293,8 +294,17 @@ def test_the_figures_of_the_page_of_costs_are_its_table():
     assert KEYS.with_costs(page) == page, RENEW
 
 
-def test_numbers_in_pages_are_those_that_were_found():
-    assert QUOTED.renew(write=False) == []
+def quoting() -> list[str]:
+    with (ROOT / QUOTED.TABLE).open(encoding="utf-8", newline="") as stream:
+        return sorted({row["page"] for row in csv.DictReader(stream)})
+
+
+@pytest.mark.parametrize("page", quoting())
+def test_numbers_in_pages_are_those_that_were_found(page):
+    assert QUOTED.renew(write=False, only=page) == []
+
+
+def test_the_examples_of_quoted_numbers_hold():
     assert doctest.testmod(QUOTED).failed == 0
 
 
