@@ -14,18 +14,10 @@ from fairbench_cli.document.html import html
 from fairbench_cli.document.markdown import markdown
 from fairbench_cli.document.model import Document
 from fairbench_cli.experiment.config.config import POINT
+from fairbench_cli.studies import judge
 from fairbench_cli.studies.claims import JudgedClaim, judge_claims, read_claims
 from fairbench_cli.studies.document import claims_document, study_document
 from fairbench_cli.studies.from_run import design_of_run, put_beside, table_of_run
-from fairbench_cli.studies.judge import (
-    Family,
-    StudyComparisons,
-    StudyDesign,
-    find_baseline,
-    judge,
-    make_design,
-    select_cells,
-)
 from fairbench_cli.studies.over_data_sets import frame_over_data_sets
 from fairbench_cli.studies.table import read_study
 
@@ -50,7 +42,7 @@ class StudyResult:
     """
 
     name: str
-    comparisons: StudyComparisons
+    comparisons: judge.StudyComparisons
 
     @cached_property
     def over_data_sets(self) -> pd.DataFrame:
@@ -97,7 +89,7 @@ def compare(
     better: Mapping[str, str] | None = None,
     stand_in: Mapping[str, str] | None = None,
     margin: float = POINT,
-    family: Family = "all",
+    family: judge.Family = "all",
     mann_whitney: bool = False,
     run: "str | Path | RunFrames | None" = None,
     name: str = "",
@@ -149,12 +141,12 @@ def compare(
     if design is None and frames is not None:
         study_design = design_of_run(frames.found)
     else:
-        study_design = make_design(design, train_share, folds)
+        study_design = judge.make_design(design, train_share, folds)
     table = read_study(source, columns, values)
     if frames is not None:
-        table = put_beside(table, table_of_run(frames.found), find_baseline(table, baseline))
-    comparisons = judge(
-        select_cells(table, only, baseline),
+        table = put_beside(table, table_of_run(frames.found), judge.find_baseline(table, baseline))
+    comparisons = judge.judge(
+        judge.select_cells(table, only, baseline),
         study_design,
         baseline,
         better=better,
@@ -181,7 +173,7 @@ class CheckedClaims:
 
     name: str
     claims: tuple[JudgedClaim, ...]
-    design: StudyDesign
+    design: judge.StudyDesign
 
     @cached_property
     def document(self) -> Document:
@@ -247,7 +239,7 @@ def check_claims(
         study_design = design_of_run(source.found)
     else:
         table = read_study(source, columns, values)
-        study_design = make_design(design, train_share, folds)
+        study_design = judge.make_design(design, train_share, folds)
     judged = judge_claims(table, sentences, study_design, of_many_tables=is_published)
     if is_published:
         # A table has one study or a few: claims of the others are no open questions about it.

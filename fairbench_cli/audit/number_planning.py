@@ -11,18 +11,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from fairbench_cli.audit import written_plan
 from fairbench_cli.audit.compare.numbers import MOST_DECIMALS, SIGNIFICANT, SPREAD_MARGIN
 from fairbench_cli.audit.config import DEFAULT
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import View
-from fairbench_cli.audit.written_plan import (
-    Columns,
-    PlannedPair,
-    WrittenPlan,
-    chance_cell,
-    columns_of_needed,
-    rows_cell,
-)
 from fairbench_cli.base.safe_text import format_amount, format_count
 from fairbench_cli.document.model import (
     VERDICTS,
@@ -42,7 +35,7 @@ ALIKE = "two groups alike"  # in the place of a file, where no sizes are given
 
 
 @dataclass(frozen=True)
-class ShownDifferences(PlannedPair):
+class ShownDifferences(written_plan.PlannedPair):
     """What the rows at hand can show.
 
     Parameters
@@ -61,7 +54,7 @@ class ShownDifferences(PlannedPair):
 
 
 @dataclass(frozen=True)
-class RowsForDifference(PlannedPair):
+class RowsForDifference(written_plan.PlannedPair):
     """How many rows a verdict takes, the groups as large to each other as at hand.
 
     Parameters
@@ -83,7 +76,7 @@ class RowsForDifference(PlannedPair):
 
 
 @dataclass(frozen=True, repr=False)
-class NumberPlan(WrittenPlan):
+class NumberPlan(written_plan.WrittenPlan):
     """A plan of an audit of numbers; of groups without sizes `total` is 0. Its configuration has the sd."""
 
     kinds: ClassVar[Mapping[str, type]] = {"shown": ShownDifferences, "needed": RowsForDifference}
@@ -116,7 +109,7 @@ class NumberPlan(WrittenPlan):
         """The true differences that are planned."""
         return self.config.difference or (0.0, 2 * self.margin)
 
-    def design(self, pair: PlannedPair) -> TwoMeans:
+    def design(self, pair: written_plan.PlannedPair) -> TwoMeans:
         """Return the two groups of a comparison."""
         return TwoMeans(
             pair.rows, pair.reference_rows, self.sd, self.margin, self.family, self.config.confidence
@@ -152,7 +145,7 @@ class NumberPlan(WrittenPlan):
                     rows.append(row)
         return tuple(rows)
 
-    def _count_rows(self, pair: PlannedPair, difference: float) -> RowsForDifference | None:
+    def _count_rows(self, pair: written_plan.PlannedPair, difference: float) -> RowsForDifference | None:
         """Return the rows that a difference takes; None where no number of rows decides."""
         design = self.design(pair)
         total = design.rows_needed(difference, self.config.power)
@@ -235,19 +228,19 @@ def _amount_cell(value: float, plan: NumberPlan) -> TableCell:
 
 
 def _table_of_shown(plan: NumberPlan) -> TextTable:
-    columns: Columns = {
+    columns: written_plan.Columns = {
         "comparison": lambda row: TableCell(str(row)),
-        "rows": lambda row: rows_cell(row.rows),
-        "of the reference": lambda row: rows_cell(row.reference_rows),
+        "rows": lambda row: written_plan.rows_cell(row.rows),
+        "of the reference": lambda row: written_plan.rows_cell(row.reference_rows),
         "fails from": lambda row: _amount_cell(row.fails_from, plan),
         "passes to": lambda row: _amount_cell(row.passes_to, plan),
-        "passes if equal": lambda row: chance_cell(row.equal_passes),
+        "passes if equal": lambda row: written_plan.chance_cell(row.equal_passes),
     }
     return table_of("", columns, plan.shown)
 
 
 def _table_of_needed(plan: NumberPlan) -> TextTable:
-    columns = columns_of_needed({"difference": lambda row: _amount_cell(row.difference, plan)})
+    columns = written_plan.columns_of_needed({"difference": lambda row: _amount_cell(row.difference, plan)})
     return View().table("", columns, plan.needed)
 
 

@@ -13,19 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
-from fairbench_cli.audit.scan import sql
-from fairbench_cli.audit.scan.columns_seen import (
-    NO_SELECTION,
-    TWO,
-    Candidate,
-    ColumnSeen,
-    Selection,
-    ValueCount,
-    count_selection,
-    find_decisions,
-    find_labels,
-    see_columns,
-)
+from fairbench_cli.audit.scan import columns_seen, sql
 from fairbench_cli.audit.scan.open import FirstRows, open_first_rows
 from fairbench_cli.audit.scan.outcome_kind import with_kind
 from fairbench_cli.audit.scan.problems import OPEN, go_past
@@ -162,7 +150,7 @@ class ColumnRole:
 
     name: str
     kind: str
-    values: tuple[ValueCount, ...]
+    values: tuple[columns_seen.ValueCount, ...]
     distinct: int
     missing: int
     smallest: float | str | None
@@ -249,8 +237,8 @@ class Understood:
 
     table: TableSeen
     columns: tuple[ColumnRole, ...]
-    decisions: tuple[Candidate, ...]
-    labels: tuple[Candidate, ...]
+    decisions: tuple[columns_seen.Candidate, ...]
+    labels: tuple[columns_seen.Candidate, ...]
     remarks: tuple[Remark, ...]
     config: AuditConfig
     share_selected: float | None
@@ -365,7 +353,7 @@ def look_at(
     with _open_in_some_encoding(source, config, name, most_columns) as (rows, config, remarks):
         columns = _see(rows, config)
         draft = _Draft(rows, {column.name: column for column in columns}, config, config, remarks)
-        draft = _with_score(draft, find_decisions(columns))
+        draft = _with_score(draft, columns_seen.find_decisions(columns))
         draft = _with_label(draft)
         draft = _past_all_stops(draft)
         return _describe(draft, name)
@@ -388,12 +376,12 @@ class _Draft:
     """
 
     rows: FirstRows
-    columns: dict[str, ColumnSeen]
+    columns: dict[str, columns_seen.ColumnSeen]
     asked_for: AuditConfig
     config: AuditConfig
     remarks: tuple[Remark, ...]
-    decisions: tuple[Candidate, ...] = ()
-    labels: tuple[Candidate, ...] = ()
+    decisions: tuple[columns_seen.Candidate, ...] = ()
+    labels: tuple[columns_seen.Candidate, ...] = ()
     roles: ColumnRoles | None = None
     share_selected: float | None = None
     as_numbers: bool = False
@@ -437,14 +425,14 @@ def _open_in_some_encoding(
         yield rows, config, remarks
 
 
-def _see(rows: FirstRows, config: AuditConfig) -> list[ColumnSeen]:
+def _see(rows: FirstRows, config: AuditConfig) -> list[columns_seen.ColumnSeen]:
     """Look at the columns, values recoded if these rows have them all."""
     try:
         with rows.clean(config) as source:
-            return see_columns(source)
+            return columns_seen.see_columns(source)
     except UserError:
         with rows.clean(DEFAULTS) as source:
-            return see_columns(source)
+            return columns_seen.see_columns(source)
 
 
 def _remedy_of(flag: Flag, *, proposed: bool = False, text: str = "") -> Remedy:
@@ -458,7 +446,7 @@ def _remedy_of(flag: Flag, *, proposed: bool = False, text: str = "") -> Remedy:
     return Remedy(text or usual_text, {flag.key.replace("-", "_"): value}, proposed)
 
 
-def _with_score(draft: _Draft, decisions: Sequence[Candidate]) -> _Draft:
+def _with_score(draft: _Draft, decisions: Sequence[columns_seen.Candidate]) -> _Draft:
     """Return it with the column of scores: as is said, as it is called, or the likeliest."""
     draft = replace(draft, decisions=tuple(decisions))
     is_named = draft.score in draft.columns or draft.config.scores or "score" in draft.rows.source.doubled
@@ -481,7 +469,7 @@ def _with_score(draft: _Draft, decisions: Sequence[Candidate]) -> _Draft:
     return _with_favourable(_with_same_values(draft, column), column, "favourable")
 
 
-def _with_same_values(draft: _Draft, column: ColumnSeen) -> _Draft:
+def _with_same_values(draft: _Draft, column: columns_seen.ColumnSeen) -> _Draft:
     """Return it with the spellings of each value of a column counted as one, and a remark."""
     same_values = column.same_values
     config = draft.config
@@ -512,7 +500,7 @@ def _with_same_values(draft: _Draft, column: ColumnSeen) -> _Draft:
     return draft.with_config(recode={**config.recode, column.name: recode}).with_remark(remark)
 
 
-def _meanings(draft: _Draft, column: ColumnSeen) -> list[str]:
+def _meanings(draft: _Draft, column: columns_seen.ColumnSeen) -> list[str]:
     """Return the values of a column, the commonest first, each in the spelling that counts."""
     recoded: set[str] = set()
     for spellings in draft.config.recode.get(column.name, {}).values():
@@ -520,15 +508,15 @@ def _meanings(draft: _Draft, column: ColumnSeen) -> list[str]:
     return [value for value in column.counts if value not in recoded]
 
 
-def _with_favourable(draft: _Draft, column: ColumnSeen, key: str) -> _Draft:
+def _with_favourable(draft: _Draft, column: columns_seen.ColumnSeen, key: str) -> _Draft:
     """Return it with the good value of words, and a remark where nobody said it."""
     config = draft.config
     attribute_of_key = key.replace("-", "_")
     values = _meanings(draft, column)
-    is_code = recognise.tell_whole_numbers(column.name) == "codes" or len(values) == TWO
+    is_code = recognise.tell_whole_numbers(column.name) == "codes" or len(values) == columns_seen.TWO
     is_outcome = column.kind == "words" or (column.is_numeric and is_code)
     is_said = getattr(config, attribute_of_key) or config.outcome or config.order
-    if not is_outcome or is_said or not TWO <= len(values) <= MOST_CODES:
+    if not is_outcome or is_said or not columns_seen.TWO <= len(values) <= MOST_CODES:
         return draft
     good = recognise.guess_good_value(values, column.name)
     likely = good or values[0]
@@ -552,11 +540,11 @@ def _with_label(draft: _Draft) -> _Draft:
     columns = list(draft.columns.values())
     usual = next((name for name in LABELS if name in draft.columns), None)
     as_numbers = draft.config.of_numbers or (score.is_numeric and _are_numbers(draft))
-    labels = find_labels(columns, score, as_numbers=False)
+    labels = columns_seen.find_labels(columns, score, as_numbers=False)
     # A score that a likely outcome of two values stands next to is one that is cut.
     is_cut = any(labels) and labels[0].is_likely and not recognise.named_like_amounts(score.name)
     if as_numbers and (draft.config.of_numbers or not is_cut or draft.config.label or usual):
-        labels = find_labels(columns, score, as_numbers=True)
+        labels = columns_seen.find_labels(columns, score, as_numbers=True)
     else:
         as_numbers = False
     draft = replace(draft, labels=tuple(labels))
@@ -576,7 +564,7 @@ def _are_numbers(draft: _Draft) -> bool:
         return with_kind(source, draft.config).of_numbers
 
 
-def _with_cut(draft: _Draft, score: ColumnSeen) -> _Draft:
+def _with_cut(draft: _Draft, score: columns_seen.ColumnSeen) -> _Draft:
     """Return it with a threshold where numbers are to become decisions, or a remark that they may."""
     config = draft.config
     is_said = config.threshold or config.top_k or config.top_share or config.outcome or config.favourable
@@ -601,7 +589,7 @@ def _with_cut(draft: _Draft, score: ColumnSeen) -> _Draft:
     return draft.with_config(threshold=(threshold,))
 
 
-def _likely_threshold(score: ColumnSeen) -> float:
+def _likely_threshold(score: columns_seen.ColumnSeen) -> float:
     """Return one half of shares, else the lowest number above the median."""
     if score.is_share and isinstance(score.largest, float) and score.largest > HALF:
         return HALF
@@ -634,7 +622,7 @@ class _Tried:
     roles: ColumnRoles | None = None
     uncut: tuple[str, ...] = ()
     birth_dates: tuple[str, ...] = ()
-    selection: Selection = NO_SELECTION
+    selection: columns_seen.Selection = columns_seen.NO_SELECTION
     as_numbers: bool = False
 
 
@@ -657,14 +645,16 @@ def _try_audit(rows: FirstRows, config: AuditConfig) -> _Tried:
 def _read_scan(scan: "Scan", problems: tuple[Problem, ...], attempt: Attempt) -> _Tried:
     """Return the outcome of an attempt from its scan."""
     roles = scan.roles
-    selection = NO_SELECTION
+    selection = columns_seen.NO_SELECTION
     if not scan.config.of_numbers and not scan.classes and not attempt.without_scores:
         if scan.binary:
-            selection = count_selection(scan.source, roles, f"code_{roles.score} = 1")
+            selection = columns_seen.count_selection(scan.source, roles, f"code_{roles.score} = 1")
         elif scan.config.threshold:
             threshold = sql.literal(scan.config.threshold[0])
             sign = "<" if scan.cuts_of("")[0].below else ">="
-            selection = count_selection(scan.source, roles, f"number_{roles.score} {sign} {threshold}")
+            selection = columns_seen.count_selection(
+                scan.source, roles, f"number_{roles.score} {sign} {threshold}"
+            )
     return _Tried(
         problems,
         attempt,
@@ -727,7 +717,9 @@ def _with_other_columns(remarks: Sequence[Remark], names: Sequence[str]) -> Iter
             yield remark
 
 
-def _with_bins(draft: _Draft, column: ColumnSeen, others: Sequence[str], *, stops: bool) -> _Draft:
+def _with_bins(
+    draft: _Draft, column: columns_seen.ColumnSeen, others: Sequence[str], *, stops: bool
+) -> _Draft:
     """Return it with a number cut into groups, and a remark; `others` are audited without it."""
     edges = tuple(edge for edge in AGES if _is_inside(edge, column))
     bins: Any = N_BINS
@@ -746,7 +738,7 @@ def _with_bins(draft: _Draft, column: ColumnSeen, others: Sequence[str], *, stop
     return draft.with_config(bins={**draft.config.bins, **cut}).with_remark(remark)
 
 
-def _is_inside(edge: float, column: ColumnSeen) -> bool:
+def _is_inside(edge: float, column: columns_seen.ColumnSeen) -> bool:
     low = column.smallest
     high = column.largest
     return isinstance(low, float) and isinstance(high, float) and low < edge <= high
@@ -876,8 +868,8 @@ def _attribute_remedies(draft: _Draft, likely: str) -> Iterator[Remedy]:
             yield Remedy(f"audit {format_value(name)}", {"attribute": [name]}, proposed=name == likely)
 
 
-def _may_be_groups(column: ColumnSeen) -> bool:
-    return column.kind in ("words", "0/1") and TWO <= column.distinct <= MOST_CODES
+def _may_be_groups(column: columns_seen.ColumnSeen) -> bool:
+    return column.kind in ("words", "0/1") and columns_seen.TWO <= column.distinct <= MOST_CODES
 
 
 def _with_missing_groups(draft: _Draft) -> _Draft:
@@ -966,7 +958,7 @@ def _guess_roles(draft: _Draft) -> ColumnRoles | None:
         return None
 
 
-def _describe_column(draft: _Draft, roles: ColumnRoles | None, column: ColumnSeen) -> ColumnRole:
+def _describe_column(draft: _Draft, roles: ColumnRoles | None, column: columns_seen.ColumnSeen) -> ColumnRole:
     role, why = _role_of(draft, roles, column)
     return ColumnRole(
         name=column.name,
@@ -989,7 +981,7 @@ WHY_OF_KIND = {
 }
 
 
-def _role_of(draft: _Draft, roles: ColumnRoles | None, column: ColumnSeen) -> tuple[str, str]:
+def _role_of(draft: _Draft, roles: ColumnRoles | None, column: columns_seen.ColumnSeen) -> tuple[str, str]:
     """Return the role of a column, and why."""
     options = draft.asked_for
     name = column.name
@@ -1035,7 +1027,7 @@ def _role_of(draft: _Draft, roles: ColumnRoles | None, column: ColumnSeen) -> tu
     return "unused", f"it is called {name}"
 
 
-def _why_attribute(draft: _Draft, column: ColumnSeen) -> str:
+def _why_attribute(draft: _Draft, column: columns_seen.ColumnSeen) -> str:
     """Return why a column is audited, and into how many groups it divides people."""
     bins = draft.config.bins.get(column.name)
     groups = "cut into groups"

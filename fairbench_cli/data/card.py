@@ -10,21 +10,10 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
+from fairbench_cli.base import validation
 from fairbench_cli.base.errors import Problem, UserError, refuse, suggest, user_error
 from fairbench_cli.base.files import shipped_folder, shipped_names
 from fairbench_cli.base.strict_yaml import read_mapping, remove_spots
-from fairbench_cli.base.validation import (
-    NAME,
-    SHA256,
-    URL,
-    Conflict,
-    FileModel,
-    StrictModel,
-    check_encoding,
-    mistake,
-    sort_by_line,
-    to_problems,
-)
 from fairbench_cli.base.yaml_document import KeyPath, YamlDocument
 from fairbench_cli.data.column_card import AnyLevels, Between, ColumnCard, Levels, Text, as_tuple
 from fairbench_cli.data.table import Roles, joint_levels
@@ -39,25 +28,25 @@ LONGEST_NAME = 255  # bytes of a file's name, on all common file systems
 def _file_name(path: str) -> str:
     """Check that a path may be one."""
     if "\0" in path:
-        raise mistake("a file name cannot hold a NUL character", "leave it out")
+        raise validation.mistake("a file name cannot hold a NUL character", "leave it out")
     longest = max((os.fsencode(name) for name in PurePath(path).parts), key=len, default=b"")
     if len(longest) > LONGEST_NAME:
         problem = f"a file name of {len(longest)} bytes is longer than file systems allow"
-        raise mistake(problem, f"use at most {LONGEST_NAME}")
+        raise validation.mistake(problem, f"use at most {LONGEST_NAME}")
     return path
 
 
-class DataFile(StrictModel):
+class DataFile(validation.StrictModel):
     """A data file and, for the official ones, its checksum and address."""
 
     name: Annotated[str, AfterValidator(_file_name)] = Field(min_length=1)
-    sha256: str | None = Field(default=None, pattern=SHA256)
-    url: str | None = Field(default=None, pattern=URL)
+    sha256: str | None = Field(default=None, pattern=validation.SHA256)
+    url: str | None = Field(default=None, pattern=validation.URL)
 
     @model_validator(mode="after")
     def _plain_name(self) -> "DataFile":
         if self.url and (set(self.name) & {"/", "\\"} or self.name.startswith(".")):
-            raise mistake(
+            raise validation.mistake(
                 "a file with a url needs a plain name, as it goes into the cache", "leave out folders"
             )
         return self
@@ -67,7 +56,7 @@ UnknownAs = Literal["leave-out", "level", "unfavourable"]
 UNKNOWN = "unknown"  # the level of outcomes that are not known
 
 
-class Label(StrictModel):
+class Label(validation.StrictModel):
     """The outcome's column and its favourable value, and what becomes of rows whose outcome is not known."""
 
     column: str
@@ -89,20 +78,20 @@ class Label(StrictModel):
     def _consistent(self) -> "Label":
         if self.unknown_as != "leave-out" and not self.unknown:
             problem = f"unknown_as: {self.unknown_as} needs to know which cells are unknown outcomes"
-            raise mistake(problem, 'write them under `unknown`, for example unknown: ["", NA]')
+            raise validation.mistake(problem, 'write them under `unknown`, for example unknown: ["", NA]')
         if self.unknown and self.favourable in (*self.unknown, UNKNOWN):
-            raise mistake(f'"{self.favourable}" is both favourable and unknown', "name it once")
+            raise validation.mistake(f'"{self.favourable}" is both favourable and unknown', "name it once")
         return self
 
 
-class _Groups(StrictModel):
+class _Groups(validation.StrictModel):
     deprived: Levels
 
     @model_validator(mode="after")
     def _apart(self) -> "_Groups":
         in_both = set(self.deprived) & set(getattr(self, "favoured", None) or ())
         if in_both:
-            raise mistake(f'"{min(in_both)}" is both deprived and favoured', "name it once")
+            raise validation.mistake(f'"{min(in_both)}" is both deprived and favoured', "name it once")
         return self
 
 
@@ -113,7 +102,7 @@ class BiasTarget(_Groups):
     favoured: AnyLevels = ()
 
 
-class CalledGroups(StrictModel):
+class CalledGroups(validation.StrictModel):
     """What people call the two groups of a protected attribute, in answers; no number depends on it."""
 
     deprived: str = Field(min_length=1)
@@ -138,16 +127,20 @@ class Protected(_Groups):
     @model_validator(mode="after")
     def _either(self) -> "Protected":
         if self.of is None and not self.deprived:
-            raise mistake("deprived is missing", "write deprived: VALUE, or of: [A, B] for a joint attribute")
+            raise validation.mistake(
+                "deprived is missing", "write deprived: VALUE, or of: [A, B] for a joint attribute"
+            )
         if self.of is not None and len(self.of) < 2:
-            raise mistake("a joint attribute is made of two or more", "write of: [A, B]")
+            raise validation.mistake("a joint attribute is made of two or more", "write of: [A, B]")
         for key in ("deprived", "favoured", "called", "bias") if self.of else ():
             if getattr(self, key):
-                raise mistake(f"{key} has no effect on a joint attribute", "its parts decide: remove it")
+                raise validation.mistake(
+                    f"{key} has no effect on a joint attribute", "its parts decide: remove it"
+                )
         return self
 
 
-class About(StrictModel):
+class About(validation.StrictModel):
     """Whose data these are, when and where they were recorded, and what for."""
 
     who: str = Field(min_length=1)
@@ -155,7 +148,7 @@ class About(StrictModel):
     purpose: str = Field(min_length=1)
 
 
-class Expected(StrictModel):
+class Expected(validation.StrictModel):
     """What the rows that an experiment sees are known to be like."""
 
     rows: int = Field(ge=1)
@@ -173,7 +166,7 @@ TrapKind = Literal[
 ]  # fmt: skip
 
 
-class Trap(StrictModel):
+class Trap(validation.StrictModel):
     """Something that leads users of the data astray; `data check` finds it by itself."""
 
     kind: TrapKind
@@ -181,10 +174,10 @@ class Trap(StrictModel):
     note: str = Field(min_length=1)
 
 
-class Card(FileModel):
+class Card(validation.FileModel):
     """A data set's card (``datasets/*.yaml``)."""
 
-    name: str = Field(pattern=NAME)
+    name: str = Field(pattern=validation.NAME)
     title: str = ""
     source: str = ""
     licence: str = ""
@@ -216,7 +209,7 @@ class Card(FileModel):
         default=None, description="What separates the decimals of a number, where cells do not show it."
     )
     comment: str | None = Field(default=None, min_length=1, max_length=1)
-    encoding: Annotated[str, AfterValidator(check_encoding)] | None = Field(
+    encoding: Annotated[str, AfterValidator(validation.check_encoding)] | None = Field(
         default=None, description="Of files that are not UTF-8: latin-1, cp1252 (of Windows), utf-16."
     )
     missing: AnyLevels = Field(default=(), description="Cells that mean a missing value.")
@@ -492,11 +485,13 @@ def read_card(path: Path) -> Card:
     try:
         card = Card.model_validate(document.data).read_from(document)
     except ValidationError as error:
-        raise UserError(*sort_by_line(to_problems(error, document), document.name)) from None
+        raise UserError(
+            *validation.sort_by_line(validation.to_problems(error, document), document.name)
+        ) from None
     problems = [
         Problem(problem, fix, card.where(*key_path)) for key_path, problem, fix in _check_contradictions(card)
     ]
-    refuse(sort_by_line(problems, document.name))
+    refuse(validation.sort_by_line(problems, document.name))
     return card
 
 
@@ -549,7 +544,7 @@ def _spell_out(document: YamlDocument) -> YamlDocument:
     return YamlDocument(data, document.spots, document.name)
 
 
-def _check_contradictions(card: Card) -> Iterator[Conflict]:
+def _check_contradictions(card: Card) -> Iterator[validation.Conflict]:
     """Yield what a card says in one place and makes impossible, or pointless, in another."""
     kind = "a Parquet file"
     if card.format == "arff":
@@ -604,7 +599,7 @@ def _check_contradictions(card: Card) -> Iterator[Conflict]:
             yield place, problem, "name another column"
 
 
-def _check_label(card: Card) -> Iterator[Conflict]:
+def _check_label(card: Card) -> Iterator[validation.Conflict]:
     """Yield why the unknown outcomes of a card cannot become what it says."""
     if card.column(card.label.column).is_number and card.label.unknown_as == "unfavourable":
         problem = (
@@ -613,7 +608,7 @@ def _check_label(card: Card) -> Iterator[Conflict]:
         yield ("label", "unknown_as"), problem, "write unknown_as: level"
 
 
-def _check_joint_attributes(card: Card) -> Iterator[Conflict]:
+def _check_joint_attributes(card: Card) -> Iterator[validation.Conflict]:
     """Yield what is wrong with the joint attributes of a card."""
     single = [name for name, protected in card.protected.items() if protected.of is None]
     for name, protected in card.protected.items():

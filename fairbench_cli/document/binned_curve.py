@@ -7,23 +7,7 @@ from statistics import median
 from textwrap import wrap
 
 from fairbench_cli.base.safe_text import format_amount, format_count, format_percent
-from fairbench_cli.document.charts import (
-    COLOURS,
-    INK,
-    LEFT,
-    SIDE,
-    SMALL_LETTER,
-    SOFT,
-    Axis,
-    ChartLine,
-    can_be_told_apart,
-    element,
-    format_numbers,
-    plot_lines,
-    shorten,
-    stroke,
-    text_element,
-)
+from fairbench_cli.document import charts
 
 TOP = 22.0  # above it stands what the vertical axis shows
 BOTTOM = 172.0
@@ -120,40 +104,44 @@ def plot_curve(title: str, curve: BinnedCurve) -> str:
     if curve.percent:
         kind = "share"
     name = f"{kind} in {format_count(len(drawn), 'range')}, with interval"
-    underlay = [text_element("tick", SIDE, 10, shorten(curve.y_title, 54))]
+    underlay = [charts.text_element("tick", charts.SIDE, 10, charts.shorten(curve.y_title, 54))]
     bars = list(_draw_bars(drawn, edges, curve, x, y))
     underlay += bars
     legend = []
     if math.isfinite(curve.overall):
         text = f"all rows: {_format_mean(curve.overall, curve, y)}"
         height = y.position(curve.overall)
-        d = f"M{format_numbers(x.start, height)}H{format_numbers(x.end)}"
-        underlay.append(stroke("ref", d, text, INK, 1.2, DASHES))
-        legend += _legend_lines(stroke("ref", SAMPLE, "", INK, 1.2, DASHES), text)
+        d = f"M{charts.format_numbers(x.start, height)}H{charts.format_numbers(x.end)}"
+        underlay.append(charts.stroke("ref", d, text, charts.INK, 1.2, DASHES))
+        legend += _legend_lines(charts.stroke("ref", SAMPLE, "", charts.INK, 1.2, DASHES), text)
     if curve.straight is not None:
         underlay.append(_draw_straight(curve.straight, x, y))
-        legend += _legend_lines(stroke("l1", SAMPLE, "", STRAIGHT, 1.5), curve.straight.label)
+        legend += _legend_lines(charts.stroke("l1", SAMPLE, "", STRAIGHT, 1.5), curve.straight.label)
     if bars:
-        look = {"fill": COLOURS["track"], "stroke": SOFT}
-        sample = element("path", "shape", d=f"M{SIDE:g} 0v-7h11v-3h12v5h11v5z", stroke_width=0.8, **look)
+        look = {"fill": charts.COLOURS["track"], "stroke": charts.SOFT}
+        sample = charts.element(
+            "path", "shape", d=f"M{charts.SIDE:g} 0v-7h11v-3h12v5h11v5z", stroke_width=0.8, **look
+        )
         legend += _legend_lines(sample, "where the rows are")
     spoken = f"{title}. {_describe_curve(drawn, curve, y)}"
-    line = ChartLine(name, points, limits)
-    x_title = shorten(curve.x_title, 54)
-    return plot_lines(spoken, x, y, [line], x_title, "", "".join(underlay), foot=FOOT, legend=legend)
+    line = charts.ChartLine(name, points, limits)
+    x_title = charts.shorten(curve.x_title, 54)
+    return charts.plot_lines(spoken, x, y, [line], x_title, "", "".join(underlay), foot=FOOT, legend=legend)
 
 
-SAMPLE = f"M{SIDE} -4h34"
+SAMPLE = f"M{charts.SIDE} -4h34"
 
 
 def _legend_lines(sample: str, text: str) -> list[str]:
     """Return a mark and what it means, which may take several lines."""
-    lines = [text_element("name", SIDE + 42, 0, line) for line in wrap(text, MOST_LETTERS) or [""]]
+    lines = [
+        charts.text_element("name", charts.SIDE + 42, 0, line) for line in wrap(text, MOST_LETTERS) or [""]
+    ]
     lines[0] = sample + lines[0]
     return lines
 
 
-def _vertical_axis(drawn: Sequence[CurveRange], curve: BinnedCurve) -> Axis:
+def _vertical_axis(drawn: Sequence[CurveRange], curve: BinnedCurve) -> charts.Axis:
     """Return an axis for means and their intervals; very long intervals end with it."""
     values = [curve_range.mean for curve_range in drawn]
     if math.isfinite(curve.overall):
@@ -163,7 +151,7 @@ def _vertical_axis(drawn: Sequence[CurveRange], curve: BinnedCurve) -> Axis:
     values = [value for value in values if math.isfinite(value)] or [0.0]
     low = min(values)
     high = max(values)
-    if not can_be_told_apart(low, high):
+    if not charts.can_be_told_apart(low, high):
         apart = max(0.5, abs(low) / 10)
         low -= apart
         high += apart
@@ -179,7 +167,7 @@ def _vertical_axis(drawn: Sequence[CurveRange], curve: BinnedCurve) -> Axis:
     if curve.percent:
         lowest = max(0.0, lowest)
         highest = min(1.0, highest)
-    return Axis(lowest, highest, BOTTOM, TOP, percent=curve.percent, amounts=not curve.percent)
+    return charts.Axis(lowest, highest, BOTTOM, TOP, percent=curve.percent, amounts=not curve.percent)
 
 
 def _edges(drawn: Sequence[CurveRange]) -> list[float]:
@@ -197,7 +185,7 @@ def _edges(drawn: Sequence[CurveRange]) -> list[float]:
     return edges
 
 
-def _horizontal_axis(drawn: Sequence[CurveRange], edges: Sequence[float], y: Axis) -> Axis:
+def _horizontal_axis(drawn: Sequence[CurveRange], edges: Sequence[float], y: charts.Axis) -> charts.Axis:
     """Return an axis from range to range; wide ones at its ends end with it."""
     low = 0.0
     high = 1.0
@@ -209,17 +197,17 @@ def _horizontal_axis(drawn: Sequence[CurveRange], edges: Sequence[float], y: Axi
             room = max(WIDE, 1 / (len(drawn) - 1)) * (drawn[-1].middle - drawn[0].middle)
             low = max(low, drawn[0].middle - room)
             high = min(high, drawn[-1].middle + room)
-    if not can_be_told_apart(low, high):
+    if not charts.can_be_told_apart(low, high):
         apart = max(0.5, abs(low) / 10)
         low -= apart
         high += apart
     n_letters = max([len(label) for _, label in y.ticks()], default=0)
-    start = max(LEFT, SMALL_LETTER * n_letters + 8)
-    return Axis(low, high, start, amounts=True)
+    start = max(charts.LEFT, charts.SMALL_LETTER * n_letters + 8)
+    return charts.Axis(low, high, start, amounts=True)
 
 
 def _draw_bars(
-    drawn: Sequence[CurveRange], edges: Sequence[float], curve: BinnedCurve, x: Axis, y: Axis
+    drawn: Sequence[CurveRange], edges: Sequence[float], curve: BinnedCurve, x: charts.Axis, y: charts.Axis
 ) -> Iterator[str]:
     """Yield a bar for each range: as high as it has rows for each unit."""
     ground = BOTTOM + FOOT
@@ -234,7 +222,7 @@ def _draw_bars(
             x_left = x.position(edges[i])
             width = max(0.5, x.position(edges[i + 1]) - x_left)
             tooltip = _describe_range(drawn[i], curve, y)
-            yield element(
+            yield charts.element(
                 "rect",
                 "shape",
                 tooltip,
@@ -242,13 +230,13 @@ def _draw_bars(
                 y=ground - height,
                 width=width,
                 height=height,
-                fill=COLOURS["track"],
-                stroke=SOFT,
+                fill=charts.COLOURS["track"],
+                stroke=charts.SOFT,
                 stroke_width=0.6,
             )
 
 
-def _draw_straight(straight: StraightLine, x: Axis, y: Axis) -> str:
+def _draw_straight(straight: StraightLine, x: charts.Axis, y: charts.Axis) -> str:
     """Return the part of a straight line that is within the axes."""
     rise = 0.0
     if straight.x_end != straight.x_start:
@@ -258,17 +246,17 @@ def _draw_straight(straight: StraightLine, x: Axis, y: Axis) -> str:
         height = straight.y_start + rise * (value - straight.x_start)
         if not math.isfinite(height):
             return ""
-        ends.append(format_numbers(x.position(value), y.position(height)))
-    return stroke("l1", f"M{ends[0]}L{ends[1]}", straight.label, STRAIGHT, 1.5)
+        ends.append(charts.format_numbers(x.position(value), y.position(height)))
+    return charts.stroke("l1", f"M{ends[0]}L{ends[1]}", straight.label, STRAIGHT, 1.5)
 
 
-def _format_mean(value: float, curve: BinnedCurve, y: Axis) -> str:
+def _format_mean(value: float, curve: BinnedCurve, y: charts.Axis) -> str:
     if curve.percent:
         return format_percent(max(0.0, min(1.0, value)))  # some intervals of shares end beyond
     return format_amount(value, y.digits)
 
 
-def _describe_range(curve_range: CurveRange, curve: BinnedCurve, y: Axis) -> str:
+def _describe_range(curve_range: CurveRange, curve: BinnedCurve, y: charts.Axis) -> str:
     """Return a range in words: its numbers, its mean with the interval, its rows."""
     text = f"{_format_ends(curve_range)}: {_format_mean(curve_range.mean, curve, y)}"
     if math.isfinite(curve_range.mean_low) and math.isfinite(curve_range.mean_high):
@@ -285,7 +273,7 @@ def _format_ends(curve_range: CurveRange) -> str:
     return f"{low} to {high}"
 
 
-def _describe_curve(drawn: Sequence[CurveRange], curve: BinnedCurve, y: Axis) -> str:
+def _describe_curve(drawn: Sequence[CurveRange], curve: BinnedCurve, y: charts.Axis) -> str:
     """Return the curve in words: its lowest and its highest range, all rows, and the slope."""
     clauses = []
     if drawn:

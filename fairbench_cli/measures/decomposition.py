@@ -14,18 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairbench_cli.measures import regression
 from fairbench_cli.measures.counts import Floats, row_masses
 from fairbench_cli.measures.means import Contrast
-from fairbench_cli.measures.regression import (
-    NO_ESTIMATE,
-    EstimateWithLimits,
-    LinearFit,
-    estimate_contrast,
-    fit_linear,
-    independent_columns,
-    select_rows,
-    sum_coefficients,
-)
 
 SIDES = ("group", "reference")
 SPARE_ROWS = 2  # more than coefficients
@@ -73,7 +64,7 @@ class Contribution:
     """
 
     name: str
-    explained: EstimateWithLimits
+    explained: regression.EstimateWithLimits
     unexplained: float
 
 
@@ -103,8 +94,8 @@ class Decomposition:
     """
 
     difference: float
-    explained: EstimateWithLimits = NO_ESTIMATE
-    unexplained: EstimateWithLimits = NO_ESTIMATE
+    explained: regression.EstimateWithLimits = regression.NO_ESTIMATE
+    unexplained: regression.EstimateWithLimits = regression.NO_ESTIMATE
     contributions: tuple[Contribution, ...] = ()
     constant: float = math.nan
     dropped: tuple[str, ...] = ()
@@ -191,7 +182,11 @@ def decompose_difference(
     # 2. Their coefficients in each.
     fits = []
     for side in sides:
-        fits.append(fit_linear(design.matrix[side], target[side], mass[side], select_rows(clusters, side)))
+        fits.append(
+            regression.fit_linear(
+                design.matrix[side], target[side], mass[side], regression.select_rows(clusters, side)
+            )
+        )
     group, reference = fits
     gap = group.means - reference.means
     change = group.coefficients - reference.coefficients
@@ -200,14 +195,14 @@ def decompose_difference(
         degrees = min(group.degrees, reference.degrees)
     # 3. The parts.
     means = _ColumnMeans(design.matrix, sides, mass, clusters)
-    explained = estimate_contrast(
+    explained = regression.estimate_contrast(
         [reference],
         [gap],
         confidence,
         of_factors=means.of_gap(reference.coefficients),
         degrees=degrees,
     )
-    unexplained = estimate_contrast(
+    unexplained = regression.estimate_contrast(
         [group, reference],
         [group.means, -group.means],
         confidence,
@@ -219,7 +214,7 @@ def decompose_difference(
         in_predictor = np.concatenate([[False], design.predictor == i])
         if not in_predictor.any():
             continue
-        explained_by_column = estimate_contrast(
+        explained_by_column = regression.estimate_contrast(
             [reference],
             [np.where(in_predictor, gap, 0.0)],
             confidence,
@@ -246,7 +241,7 @@ def adjusted_difference(
     weights: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     confidence: float = 0.95,
-) -> EstimateWithLimits:
+) -> regression.EstimateWithLimits:
     """Return how far a group is from its reference where the columns are the same: its coefficient.
 
     Of least squares in the rows of both, with the columns and whether a row is of the group. What a column is
@@ -271,14 +266,14 @@ def adjusted_difference(
     if predictors:
         columns.insert(0, _to_columns(predictors).matrix)
     matrix = np.concatenate(columns, axis=1)
-    is_used = independent_columns(matrix, mass)
+    is_used = regression.independent_columns(matrix, mass)
     n_coefficients = 1 + int(is_used.sum())
     if not is_used[-1] or (mass > 0).sum() < n_coefficients + SPARE_ROWS:
-        return NO_ESTIMATE
-    fit = fit_linear(matrix[:, is_used], target, mass, clusters)
+        return regression.NO_ESTIMATE
+    fit = regression.fit_linear(matrix[:, is_used], target, mass, clusters)
     coefficient = np.zeros(n_coefficients)
     coefficient[-1] = 1.0
-    return estimate_contrast([fit], [coefficient], confidence)
+    return regression.estimate_contrast([fit], [coefficient], confidence)
 
 
 def _weighted_mean(numbers: Floats, mass: Floats) -> float:
@@ -317,7 +312,7 @@ def _drop_columns(design: _Design, sides: Sequence[NDArray[np.bool_]], mass: Flo
         is_rare = design.is_level & (np.minimum(n_ones, n_other) < LEAST_OF_LEVEL)
         design = design.select(~is_rare)
     for side in sides:
-        design = design.select(independent_columns(design.matrix[side], mass[side]))
+        design = design.select(regression.independent_columns(design.matrix[side], mass[side]))
     return design
 
 
@@ -345,13 +340,13 @@ class _ColumnMeans:
     def of_gap(self, coefficients: Floats) -> Contrast:
         """Return the difference of both groups' means."""
         fits = [self._fit(side, coefficients) for side in self.sides]
-        return sum_coefficients(fits, [MEAN, -np.array(MEAN)])
+        return regression.sum_coefficients(fits, [MEAN, -np.array(MEAN)])
 
     def of_group(self, coefficients: Floats) -> Contrast:
         """Return the group's mean."""
-        return sum_coefficients([self._fit(self.sides[0], coefficients)], [MEAN])
+        return regression.sum_coefficients([self._fit(self.sides[0], coefficients)], [MEAN])
 
-    def _fit(self, side: NDArray[np.bool_], coefficients: Floats) -> LinearFit:
+    def _fit(self, side: NDArray[np.bool_], coefficients: Floats) -> regression.LinearFit:
         numbers = self.matrix[side] @ coefficients[1:]
-        clusters = select_rows(self.clusters, side)
-        return fit_linear(np.empty((len(numbers), 0)), numbers, self.mass[side], clusters)
+        clusters = regression.select_rows(self.clusters, side)
+        return regression.fit_linear(np.empty((len(numbers), 0)), numbers, self.mass[side], clusters)

@@ -18,14 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairbench_cli.measures.clusters import (
-    LEAST_CLUSTERS,
-    ClusterSums,
-    linear_variance,
-    select_way,
-    t_quantile,
-    t_test_p,
-)
+from fairbench_cli.measures import clusters
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.margin import Margin
 from fairbench_cli.measures.moments import Moments
@@ -33,7 +26,7 @@ from fairbench_cli.measures.significance import normal_quantiles
 from fairbench_cli.measures.splits import SplitTests, least_tail
 
 Bools = NDArray[np.bool_]
-Ways = Sequence[ClusterSums]
+Ways = Sequence[clusters.ClusterSums]
 
 NO_SKEWNESS = 1e-6  # below it Hall's transformation is its limit
 FEWEST_ROWS = 10  # a mean of fewer decides nothing
@@ -192,7 +185,7 @@ def compare_means(
     group_scale = divide(1.0, np.where(is_positive, group.mean, np.nan))
     reference_scale = divide(1.0, np.where(is_positive, reference.mean, np.nan))
     relative = _contrast(group, reference, (-reference_scale, group_scale), ways)
-    reach = t_quantile(relative.degrees, confidence) * np.sqrt(relative.variance)
+    reach = clusters.t_quantile(relative.degrees, confidence) * np.sqrt(relative.variance)
     reach = np.where(relative.variance > 0, reach, np.nan)
     with np.errstate(over="ignore"):  # a mean that is as good as 0
         factor = np.exp(reach)
@@ -257,7 +250,7 @@ def wider_interval(contrast: Contrast, confidence: ArrayLike = 0.95) -> MeanInte
     t_if_tested = np.where(has_spread, t, np.nan)
     skewness = np.where(has_spread, divide(third, error**3), np.nan)
     gamma = np.nan_to_num(skewness)
-    quantile = t_quantile(degrees, confidence)
+    quantile = clusters.t_quantile(degrees, confidence)
     unknown = np.full(np.shape(value), np.nan)
     skewed_t = t_if_tested + gamma * t_if_tested**2 / 3 + gamma**2 * t_if_tested**3 / 27 + gamma / 6
     return MeanInterval(
@@ -265,11 +258,11 @@ def wider_interval(contrast: Contrast, confidence: ArrayLike = 0.95) -> MeanInte
         error=error,
         degrees=degrees,
         t=t,
-        p_welch=t_test_p(t_if_tested, degrees),
+        p_welch=clusters.t_test_p(t_if_tested, degrees),
         welch_low=value - quantile * error,
         welch_high=value + quantile * error,
         skewness=skewness,
-        p_hall=t_test_p(skewed_t, degrees),
+        p_hall=clusters.t_test_p(skewed_t, degrees),
         hall_low=value - _hall(quantile, gamma) * error,
         hall_high=value - _hall(-quantile, gamma) * error,
         p_splits=unknown,
@@ -328,19 +321,19 @@ def _clustered_parts(ways: Ways, signs: Floats) -> tuple[Floats, Floats, Floats]
 
     NaN where a side has rows in fewer than two clusters.
     """
-    variance, degrees = linear_variance(ways, signs)
+    variance, degrees = clusters.linear_variance(ways, signs)
     thirds = []
     variances = []
     has_clusters = np.ones(np.shape(variance), dtype=bool)
     for way in ways:
         has_rows = way.square > 0
-        has_clusters &= (has_rows.sum(-1) >= LEAST_CLUSTERS).all(-1)
+        has_clusters &= (has_rows.sum(-1) >= clusters.LEAST_CLUSTERS).all(-1)
         influence = (signs[..., None] * np.where(has_rows, divide(way.residual, way.total), 0.0)).sum(-2)
         n_clusters = has_rows.any(-2).sum(-1)
         factor = n_clusters**2 / np.maximum((n_clusters - 1) * (n_clusters - 2), 1)
         thirds.append(factor * (influence**3).sum(-1))
         variances.append((influence**2).sum(-1))
-    third = select_way(thirds, variances)
+    third = clusters.select_way(thirds, variances)
     return (
         np.where(has_clusters, variance, np.nan),
         np.where(has_clusters, degrees, np.nan),

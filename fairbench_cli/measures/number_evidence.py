@@ -21,18 +21,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.measures import month_effects
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.margin import Margin
 from fairbench_cli.measures.means import Contrast, MeanInterval, wider_interval
 from fairbench_cli.measures.moments import Moments
-from fairbench_cli.measures.month_effects import (
-    ALIKE,
-    MIXING_OF_MEANS,
-    SPREADS_OF_MEANS,
-    compare_months,
-    log_evidence_beyond_months,
-    pool_months,
-)
 from fairbench_cli.measures.sequential import TUNED_LOOKS, MonthsEvidence, exact_log_evidence, mix_starts
 from fairbench_cli.measures.splits import SEED, draw_splits, studentised
 
@@ -323,19 +316,21 @@ def look_at_means(
     """
     looks = len(since.weight)
     alone = since.pick_months()
-    homogeneity = compare_months(*_standardise(alone, EQUAL))
+    homogeneity = month_effects.compare_months(*_standardise(alone, EQUAL))
     may_differ = months == "differ"
     are_alike = months == "alike"
     if months is None:
         may_differ = bool(homogeneity.may_differ[-1])
-        are_alike = bool((homogeneity.p >= ALIKE).all())
+        are_alike = bool((homogeneity.p >= month_effects.ALIKE).all())
     judged = []
     for i, hypothesis in enumerate((EQUAL, *edges)):
         alike = mix_starts(sums_log_evidence(since, hypothesis))
         if likelihoods is not None:
             alike = _smaller(alike, mix_starts(exact_log_evidence(likelihoods[i], LOG_WEIGHTS)))
         of_months = _standardise(alone, hypothesis)
-        beyond = log_evidence_beyond_months(*of_months, MIXING_OF_MEANS, SPREADS_OF_MEANS)
+        beyond = month_effects.log_evidence_beyond_months(
+            *of_months, month_effects.MIXING_OF_MEANS, month_effects.SPREADS_OF_MEANS
+        )
         pair = (alike, _smaller(mix_starts(beyond), alike))
         judged.append(pair[may_differ])
         if hypothesis is EQUAL:
@@ -357,7 +352,7 @@ def look_at_means(
             return float(interval.low), float(interval.high)
         contrast, _ = alone.contrast(hypothesis)
         level = alpha / (looks * (looks + 1))  # these add up to less than α over all looks
-        low, high = pool_months(contrast.value, contrast.variance).limits(np.asarray(level))
+        low, high = month_effects.pool_months(contrast.value, contrast.variance).limits(np.asarray(level))
         return float(low), float(high)
 
     p = float(judged[0].p[-1])
@@ -365,7 +360,7 @@ def look_at_means(
     is_open = p >= alpha
     low, high = bound(EQUAL)
     contrast, _ = alone.contrast()
-    spread = pool_months(contrast.value, contrast.variance).spread
+    spread = month_effects.pool_months(contrast.value, contrast.variance).spread
     weight = alone.weight
     if not are_alike:
         weight = np.nan_to_num(divide(1.0, contrast.variance + spread**2))

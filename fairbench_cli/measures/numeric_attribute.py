@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairbench_cli.measures import regression
 from fairbench_cli.measures.classes import (
     PERMUTATIONS,
     EffectiveRows,
@@ -23,14 +24,6 @@ from fairbench_cli.measures.functions import shared_information
 from fairbench_cli.measures.means import mean_interval
 from fairbench_cli.measures.moments import Moments, sum_powers
 from fairbench_cli.measures.quantiles import weighted_quantiles
-from fairbench_cli.measures.regression import (
-    EstimateWithLimits,
-    cluster_terms,
-    estimate_contrast,
-    fit_line,
-    fit_linear,
-    spearman,
-)
 from fairbench_cli.measures.rows import bin_numbers, cut_into_ranges
 from fairbench_cli.measures.score_test import wilson_interval
 
@@ -59,11 +52,11 @@ class AttributeSlope:
         How much higher the outcome is at the high point than at the low one; the points are taken as known.
     """
 
-    per_step: EstimateWithLimits
+    per_step: regression.EstimateWithLimits
     step: float
     low_point: float
     high_point: float
-    effect: EstimateWithLimits
+    effect: regression.EstimateWithLimits
 
 
 def attribute_slope(
@@ -96,7 +89,7 @@ def attribute_slope(
     (1001.9, 23.8, 54.2, 3045.7)
     """
     numbers = np.asarray(x, dtype=np.float64)
-    slope = fit_line(numbers, y, weights, clusters, confidence).slope
+    slope = regression.fit_line(numbers, y, weights, clusters, confidence).slope
     order = np.argsort(numbers, kind="stable")
     mass = row_masses(weights, len(numbers))
     rows = _kish_rows(mass)
@@ -110,7 +103,7 @@ def attribute_slope(
     )
 
 
-def _scale(estimate: EstimateWithLimits, factor: float) -> EstimateWithLimits:
+def _scale(estimate: regression.EstimateWithLimits, factor: float) -> regression.EstimateWithLimits:
     """Return an estimate in other units; the factor is not below 0."""
     return estimate._replace(
         value=estimate.value * factor,
@@ -400,9 +393,11 @@ def _means_of_clusters(moments: Moments, rows: _BinnedRows, confidence: float) -
     for code in range(rows.n_bins):
         inside = rows.bin_slice(code)
         nothing = np.empty((inside.stop - inside.start, 0))
-        fit = fit_linear(nothing, rows.y[inside], rows.mass[inside], np.asarray(rows.clusters)[inside])
-        estimates.append(estimate_contrast([fit], [MEAN], confidence))
-        bin_clusters, bin_terms = cluster_terms(fit, MEAN)
+        fit = regression.fit_linear(
+            nothing, rows.y[inside], rows.mass[inside], np.asarray(rows.clusters)[inside]
+        )
+        estimates.append(regression.estimate_contrast([fit], [MEAN], confidence))
+        bin_clusters, bin_terms = regression.cluster_terms(fit, MEAN)
         terms.append(bin_terms)
         cells.append(np.stack([bin_clusters, np.full(len(bin_clusters), code)]))
     matrix = coo_array((np.concatenate(terms), np.concatenate(cells, axis=1))).tocsc()
@@ -470,7 +465,7 @@ class AttributeDependence:
     """
 
     line: AttributeSlope
-    rank_correlation: EstimateWithLimits
+    rank_correlation: regression.EstimateWithLimits
     information: BinnedInformation
     curve: MeanCurve
 
@@ -505,7 +500,7 @@ def examine_attribute(
     information = binned_information(x, y, rng, weights, clusters, permutations=permutations)
     return AttributeDependence(
         line=attribute_slope(x, y, weights, clusters, step=step, confidence=confidence),
-        rank_correlation=spearman(x, y, weights, clusters, confidence),
+        rank_correlation=regression.spearman(x, y, weights, clusters, confidence),
         information=information,
         curve=mean_curve(x, y, rng, weights, clusters, confidence=confidence),
     )

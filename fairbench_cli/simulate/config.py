@@ -18,19 +18,9 @@ from pydantic import (
     model_validator,
 )
 
+from fairbench_cli.base import validation
 from fairbench_cli.base.errors import Problem, refuse, user_error
 from fairbench_cli.base.strict_yaml import dump_yaml, override_values, read_mapping
-from fairbench_cli.base.validation import (
-    NAME,
-    Finding,
-    Known,
-    Several,
-    StrictModel,
-    mistake,
-    refusal,
-    sort_by_line,
-    to_problems,
-)
 from fairbench_cli.experiment.config.config import FigureFormats
 from fairbench_cli.experiment.config.outputs import DEFAULT_FIGURE_FORMATS
 from fairbench_cli.measures.registry import COUNT_METRICS
@@ -46,21 +36,23 @@ def _without_labels(name: str) -> str:
     """Refuse a metric that is known and needs labels."""
     if name in COUNT_METRICS and name not in METRICS:
         problem = f'metric "{name}" speaks of labels, and simulated decisions have none'
-        raise refusal(((), Problem(problem, f"use one of: {', '.join(METRICS)}")))
+        raise validation.refusal(((), Problem(problem, f"use one of: {', '.join(METRICS)}")))
     return name
 
 
 Degree = Annotated[float, Field(ge=-1, le=1)]
 Fractions = Annotated[
-    tuple[Annotated[float, Field(gt=0, lt=1)], ...], Field(min_length=1), Several("value", alone=False)
+    tuple[Annotated[float, Field(gt=0, lt=1)], ...],
+    Field(min_length=1),
+    validation.Several("value", alone=False),
 ]
 MetricNames = Annotated[
-    tuple[Annotated[str, AfterValidator(_without_labels), Known("metric", METRICS)], ...],
-    Several("metric", alone=False),
+    tuple[Annotated[str, AfterValidator(_without_labels), validation.Known("metric", METRICS)], ...],
+    validation.Several("metric", alone=False),
 ]
 
 
-class Range(StrictModel):
+class Range(validation.StrictModel):
     """Equally spaced numbers, both ends among them."""
 
     start: Degree = Field(alias="from")
@@ -70,7 +62,7 @@ class Range(StrictModel):
     @model_validator(mode="after")
     def _rises(self) -> "Range":
         if self.start >= self.to:
-            raise mistake(f"from {self.start:g} is not below to {self.to:g}", "swap them")
+            raise validation.mistake(f"from {self.start:g} is not below to {self.to:g}", "swap them")
         return self
 
     def numbers(self) -> list[float]:
@@ -86,20 +78,23 @@ def _read_range(value: Any) -> Any:
     return value
 
 
-class Simulation(StrictModel):
+class Simulation(validation.StrictModel):
     """A simulation with everything spelled out; for the meaning of numbers see `simulation.Setting`."""
 
-    name: str = Field(pattern=NAME, description="Results land in results/NAME.")
+    name: str = Field(pattern=validation.NAME, description="Results land in results/NAME.")
     seed: int = Field(default=0, ge=0, description="Base of every other seed.")
     rows: int = Field(default=10_000, ge=2, le=100_000_000, description="Individuals of a run.")
     runs: int = Field(default=100, ge=1, le=100_000)
     deprived: Fractions = Field(description="P(s=g).")
     accepted: Fractions = Field(description="P(+).")
     truth: Annotated[
-        tuple[Degree, ...], Field(min_length=1), Several("value", alone=False), BeforeValidator(_read_range)
+        tuple[Degree, ...],
+        Field(min_length=1),
+        validation.Several("value", alone=False),
+        BeforeValidator(_read_range),
     ] = Field(description="d; or {from: -1, to: 1, steps: 21}.")
     metrics: Annotated[MetricNames, Field(min_length=1)]
-    figures: dict[Annotated[str, Field(pattern=NAME)], MetricNames] = Field(default={})
+    figures: dict[Annotated[str, Field(pattern=validation.NAME)], MetricNames] = Field(default={})
     figure_formats: FigureFormats = Field(default=DEFAULT_FIGURE_FORMATS)
 
     @field_validator("figures")
@@ -107,12 +102,12 @@ class Simulation(StrictModel):
     def _drawn(cls, figures: dict[str, tuple[str, ...]], info: ValidationInfo) -> dict[str, tuple[str, ...]]:
         """Refuse what cannot be drawn in one figure."""
         listed = info.data.get("metrics")  # what follows from a wrong name is not said
-        findings: list[Finding] = []
+        findings: list[validation.Finding] = []
         for name, metrics in figures.items():
             for problem, fix in _figure_problems(metrics, listed or metrics):
                 findings.append(((name,), Problem(f'figure "{name}" {problem}', fix)))
         if findings:
-            raise refusal(*findings)
+            raise validation.refusal(*findings)
         return figures
 
     def as_yaml(self) -> str:
@@ -148,8 +143,8 @@ def read_simulation(path: Path, overrides: tuple[str, ...] = ()) -> Simulation:
     try:
         simulation = Simulation.model_validate(document.data)
     except ValidationError as error:
-        problems += to_problems(error, document)
-    refuse(sort_by_line(problems, document.name))
+        problems += validation.to_problems(error, document)
+    refuse(validation.sort_by_line(problems, document.name))
     return simulation
 
 

@@ -16,15 +16,7 @@ from fairbench_cli.base.files import read_text
 from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.base.validation import StrictModel, mistake, to_findings
 from fairbench_cli.experiment.plan import key_of_filter
-from fairbench_cli.studies.judge import (
-    Rule,
-    StudyComparisons,
-    StudyDesign,
-    compare_by_design,
-    judge,
-    mean_over_cells,
-    select_cells,
-)
+from fairbench_cli.studies import judge
 from fairbench_cli.studies.table import StudyTable
 
 Quantity = Literal["better", "same", "worse", "change"]
@@ -90,7 +82,7 @@ class Claim(StrictModel):
     quantity: Quantity
     relation: Relation
     published: Annotated[float, BeforeValidator(_read_number)]
-    rule: Rule
+    rule: judge.Rule
     source: str
 
     @model_validator(mode="after")
@@ -180,7 +172,7 @@ def read_claims(path: Path) -> dict[str, Claim]:
 
 
 def judge_claims(
-    table: StudyTable, claims: Mapping[str, Claim], design: StudyDesign, *, of_many_tables: bool = False
+    table: StudyTable, claims: Mapping[str, Claim], design: judge.StudyDesign, *, of_many_tables: bool = False
 ) -> list[JudgedClaim]:
     """Judge each claim by the comparisons that it is about; the family is all of them.
 
@@ -198,7 +190,7 @@ def judge_claims(
     UserError
         Where a column of a filter, the plain model of a claim or what stands in is not in the table.
     """
-    comparisons_of: dict[tuple[Any, ...], StudyComparisons] = {}
+    comparisons_of: dict[tuple[Any, ...], judge.StudyComparisons] = {}
     judged = []
     for position, claim in claims.items():
         by_ranks = claim.rule == "mann-whitney"
@@ -209,9 +201,9 @@ def judge_claims(
             columns = {key_of_filter(condition) for condition in claim.where}
             may_be_absent = of_many_tables or columns <= set(table.keys)
             try:
-                cells = select_cells(table, claim.where, claim.baseline or None)
+                cells = judge.select_cells(table, claim.where, claim.baseline or None)
                 may_be_absent = of_many_tables
-                comparisons_of[key] = judge(
+                comparisons_of[key] = judge.judge(
                     cells,
                     design,
                     claim.baseline or None,
@@ -233,7 +225,7 @@ def judge_claims(
     return judged
 
 
-def _judge_share(claim: Claim, comparisons: StudyComparisons) -> JudgedClaim:
+def _judge_share(claim: Claim, comparisons: judge.StudyComparisons) -> JudgedClaim:
     """Judge how many comparisons have a word: all that is shown, and all that is not excluded.
 
     What is shown to be the same within the margin may still be a little better, or worse.
@@ -251,15 +243,15 @@ def _judge_share(claim: Claim, comparisons: StudyComparisons) -> JudgedClaim:
     return JudgedClaim(claim, n, by_rule, low, high, _verdict(claim, low, high), reason)
 
 
-def _judge_change(claim: Claim, comparisons: StudyComparisons) -> JudgedClaim:
+def _judge_change(claim: Claim, comparisons: judge.StudyComparisons) -> JudgedClaim:
     """Judge the mean change over comparisons: of values, of a gap's size, of how near a ratio is to 1."""
     n = len(comparisons.frame)
     sides = comparisons.frame["metric"].map(comparisons.sides)
     sign = np.where(sides.isin(["near 0", "lower"]), 1.0, -1.0)
     values = sign[:, None] * comparisons.distances
     baseline_values = sign[:, None] * comparisons.baseline_distances
-    ours, theirs = mean_over_cells(values, baseline_values, comparisons.design)
-    test = compare_by_design(ours[None], theirs[None], comparisons.design)
+    ours, theirs = judge.mean_over_cells(values, baseline_values, comparisons.design)
+    test = judge.compare_by_design(ours[None], theirs[None], comparisons.design)
     mean, low, high = float(test.mean[0]), float(test.low[0]), float(test.high[0])
     subject = "the change" if n == 1 else f"the mean change of {n:,} comparisons"
     reason = f"{subject} is {mean:+.4f} ({low:+.4f} to {high:+.4f})"

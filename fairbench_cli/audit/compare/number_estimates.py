@@ -17,6 +17,7 @@ from fairbench_cli.audit.scan.readings import Ints
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.document.distributions import QUANTILES as DRAWN_QUANTILES
 from fairbench_cli.document.distributions import choose_edges
+from fairbench_cli.measures import value_ranks
 from fairbench_cli.measures.clusters import ClusterSums
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.margin import Margin
@@ -52,19 +53,6 @@ from fairbench_cli.measures.quantiles import (
 )
 from fairbench_cli.measures.regression import Line, fit_line
 from fairbench_cli.measures.splits import NO_SPLITS, draw_enough, evaluate_splits, needs_splits
-from fairbench_cli.measures.value_ranks import (
-    PlacementSums,
-    RankComparison,
-    SortedValues,
-    ValueTable,
-    cluster_placements,
-    compare_placements,
-    ordered_placements,
-    pair_counts,
-    sorted_placements,
-    table_placements,
-    tied_placements,
-)
 
 MOST_VALUES = 100_000  # different ones in a table of values; of more, rows are sorted by group
 FIRST = 1000  # values that are looked at before all of them are
@@ -272,7 +260,7 @@ class NumbersOfGroups:
         return self.cells.value[self._is_first], np.cumsum(self._is_first) - 1
 
     @cached_property
-    def table(self) -> ValueTable | None:
+    def table(self) -> value_ranks.ValueTable | None:
         """How often each value comes in each group; None where there are many different ones."""
         cells = self.cells
         if self._is_first.sum() > MOST_VALUES and not (cells.is_weighted and self._are_alike):
@@ -281,7 +269,7 @@ class NumbersOfGroups:
         counts = self._sum_by_value(cells.weight)
         squares = self._sum_by_value(cells.square) if cells.is_weighted else counts
         rows = np.bincount(cells.group, cells.rows, self.n_groups).astype(np.float64)
-        return ValueTable(values, rows, counts, squares)
+        return value_ranks.ValueTable(values, rows, counts, squares)
 
     def _sum_by_value(self, terms: Floats) -> Floats:
         """Return sums over the rows of each group and value, shape (groups, values)."""
@@ -292,11 +280,11 @@ class NumbersOfGroups:
         return sums.astype(np.float64).reshape(self.n_groups, -1)
 
     @cached_property
-    def _values_by_group(self) -> list[SortedValues]:
+    def _values_by_group(self) -> list[value_ranks.SortedValues]:
         """The values of each group in order, each as often as it comes."""
         cells = self.cells
         if cells.values_by_group:
-            return [SortedValues(values) for values in cells.values_by_group]
+            return [value_ranks.SortedValues(values) for values in cells.values_by_group]
         codes = cells.group.astype(np.int16)  # sorted by counting
         order = np.argsort(codes, kind="stable")
         ends = np.cumsum(np.bincount(codes, minlength=self.n_groups))
@@ -308,7 +296,7 @@ class NumbersOfGroups:
                 weights = cells.weight[rows_of_group]
             elif self._are_alike:
                 value = np.repeat(value, cells.rows[rows_of_group].astype(np.int64))
-            values.append(SortedValues(value, weights))
+            values.append(value_ranks.SortedValues(value, weights))
         return values
 
     @cached_property
@@ -316,19 +304,19 @@ class NumbersOfGroups:
         """Whether some cell stands for several rows."""
         return bool((self.cells.rows != 1).any())
 
-    def sorted_values(self, groups: Sequence[int]) -> SortedValues:
+    def sorted_values(self, groups: Sequence[int]) -> value_ranks.SortedValues:
         """Return the values of some groups in order, each as often as it comes."""
         if len(groups) == 1:
             return self._values_by_group[groups[0]]
         if self.cells.values_by_group:
-            return SortedValues(self.cells.value[np.isin(self.cells.group, groups)])
+            return value_ranks.SortedValues(self.cells.value[np.isin(self.cells.group, groups)])
         several = [self._values_by_group[group] for group in groups]
         value = np.concatenate([group.values for group in several])
         order = np.argsort(value, kind="stable")  # which merges what is sorted
         weights = None
         if self.cells.is_weighted:
             weights = np.concatenate([group.weights for group in several if group.weights is not None])[order]
-        return SortedValues(value[order], weights)
+        return value_ranks.SortedValues(value[order], weights)
 
     def quantiles(self, groups: Sequence[int], shares: Sequence[float], confidence: float) -> QuantileLimits:
         """Return quantiles of the rows of some groups together, with their limits."""
@@ -336,17 +324,19 @@ class NumbersOfGroups:
             return table_quantiles(self.table.select(groups), 0, shares, confidence)
         return sorted_quantiles(self.sorted_values(groups), shares, confidence)
 
-    def placements(self, group: int) -> PlacementSums:
+    def placements(self, group: int) -> value_ranks.PlacementSums:
         """Return where the rows of a group stand among those of its reference."""
         reference_groups = self.reference_groups(group)
         if self.table is not None:
-            return table_placements(self.table, group, reference_groups)
+            return value_ranks.table_placements(self.table, group, reference_groups)
         if self.cells.values_by_group:
             reference = None if self.reference == REST else self.reference
             if self._is_first.all():
-                return ordered_placements(self.cells.group, group, reference)
-            return tied_placements(self.cells.value, self.cells.group, group, reference)
-        return sorted_placements(self.sorted_values([group]), self.sorted_values(reference_groups))
+                return value_ranks.ordered_placements(self.cells.group, group, reference)
+            return value_ranks.tied_placements(self.cells.value, self.cells.group, group, reference)
+        return value_ranks.sorted_placements(
+            self.sorted_values([group]), self.sorted_values(reference_groups)
+        )
 
     def placement_ways(self, group: int) -> list[ClusterSums]:
         """Return how far the placements of the rows of each cluster are from their means."""
@@ -357,12 +347,12 @@ class NumbersOfGroups:
         table = self.table
         if table is None:  # of as many values as rows
             counts = self._sum_by_value(cells.weight)
-            table = ValueTable(values, counts.sum(-1), counts, counts)
+            table = value_ranks.ValueTable(values, counts.sum(-1), counts, counts)
         reference_groups = self.reference_groups(group)
         counted = np.isin(cells.group, [group, *reference_groups])
-        pair = pair_counts(table, group, reference_groups)
+        pair = value_ranks.pair_counts(table, group, reference_groups)
         return [
-            cluster_placements(
+            value_ranks.cluster_placements(
                 pair,
                 person[counted],
                 cells.group[counted] == group,
@@ -441,7 +431,7 @@ def _means_of_groups(group_counts: Slice, cells: NumberCells) -> Floats:
     return divide(sums, np.bincount(cells.group, cells.weight, n_groups))
 
 
-Estimates = TypeVar("Estimates", MeanComparison, MeanInterval, MarginJudgement, RankComparison)
+Estimates = TypeVar("Estimates", MeanComparison, MeanInterval, MarginJudgement, value_ranks.RankComparison)
 
 
 def compare_mean(numbers: NumbersOfGroups, name: str, confidence: float) -> MeanComparison:
@@ -587,15 +577,17 @@ def _estimate_groups(
     return stack_groups(by_group)
 
 
-def compare_ranks(numbers: NumbersOfGroups, confidence: float) -> RankComparison:
+def compare_ranks(numbers: NumbersOfGroups, confidence: float) -> value_ranks.RankComparison:
     """Return which of each group and its reference has more, arrays of shape (groups,).
 
     Of the reference itself, which is not compared, it is that of another group.
     """
-    by_group: dict[int, RankComparison] = {}
+    by_group: dict[int, value_ranks.RankComparison] = {}
     for g in range(numbers.n_groups):
         if g != numbers.reference or numbers.n_groups == 1:
-            by_group[g] = compare_placements(numbers.placements(g), confidence, numbers.placement_ways(g))
+            by_group[g] = value_ranks.compare_placements(
+                numbers.placements(g), confidence, numbers.placement_ways(g)
+            )
     any_group = next(iter(by_group.values()))
     return stack_groups([by_group.get(g, any_group) for g in range(numbers.n_groups)])
 
@@ -720,7 +712,7 @@ def describe_shapes(numbers: NumbersOfGroups) -> Shapes:
     )
 
 
-def _bin_shares(values: SortedValues, edges: Sequence[float]) -> Floats:
+def _bin_shares(values: value_ranks.SortedValues, edges: Sequence[float]) -> Floats:
     """Return the share of the rows in each bin, which holds its lower edge, and the last one both."""
     begins = np.searchsorted(values.values, edges)
     begins[-1] = np.searchsorted(values.values, edges[-1], side="right")

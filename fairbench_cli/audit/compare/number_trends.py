@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairbench_cli.audit.compare import references
+from fairbench_cli.audit.compare import references, slice_order
 from fairbench_cli.audit.compare.number_estimates import NumbersOfGroups, numbers_of_groups
 from fairbench_cli.audit.compare.number_looks import SlicedNumbers, look_at_slices
 from fairbench_cli.audit.compare.numbers import (
@@ -26,15 +26,6 @@ from fairbench_cli.audit.compare.numbers import (
 )
 from fairbench_cli.audit.compare.references import Bools
 from fairbench_cli.audit.compare.report import Interval
-from fairbench_cli.audit.compare.slice_order import (
-    LEAST,
-    FittedTrend,
-    NoTrend,
-    TrendWord,
-    add_trend_words,
-    merge_slices,
-    parse_times,
-)
 from fairbench_cli.audit.compare.streams import are_stream
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.numbers import NumberCells, SliceNumbers
@@ -51,7 +42,7 @@ MOST_CLUSTER_CELLS = 5_000_000  # clusters × groups × slices of a trend
 
 
 @dataclass(frozen=True)
-class NumberTrend(FittedTrend):
+class NumberTrend(slice_order.FittedTrend):
     """What becomes of one difference over the slices.
 
     Parameters
@@ -78,8 +69,8 @@ class NumberTrend(FittedTrend):
     p: float
     p_holm: float
     margin: float
-    word: TrendWord
-    reason: NoTrend
+    word: slice_order.TrendWord
+    reason: slice_order.NoTrend
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +114,7 @@ def estimate_whole(
 ) -> Iterator[WholeEstimates]:
     """Yield what all slices say together, by attribute; `person` as of `estimate_slice`."""
     names = list(dict.fromkeys(numbers.part.model for numbers in slices))
-    times = parse_times(names)
+    times = slice_order.parse_times(names)
     is_stream = are_stream([numbers.part for numbers in slices], config)
     whole_config = config.model_copy(update={"sliced_by": None})
     has_evidence = is_stream and config.outcome != "ordinal" and not config.cluster
@@ -138,7 +129,7 @@ def estimate_whole(
             stays = ~references.excluded(together.part, config)
             codes = slice_codes[stays[together.cells.group]]
             sliced = SlicedNumbers(numbers_of_groups(together, config), codes, names)
-            if len(names) >= LEAST:
+            if len(names) >= slice_order.LEAST:
                 trends = tuple(_compute_trends(sliced, times, config))
             if has_evidence:
                 judged = [look_at_slices(variable, sliced, config) for variable in estimates.judged]
@@ -152,7 +143,7 @@ def judge_whole(
     """Return the comparisons of all slices together, and the trends, adjusted for each other."""
     whole_config = estimates[0].config
     together = compare_numbers([of_attribute.estimates for of_attribute in estimates], deciding, whole_config)
-    if parse_times(names) is None:
+    if slice_order.parse_times(names) is None:
         together = tuple(map(_without_verdicts, together))
     trends: list[NumberTrend] = []
     for of_attribute in estimates:
@@ -160,7 +151,7 @@ def judge_whole(
     return NumberSlices(
         together,
         names,
-        tuple(add_trend_words(trends, config.alpha, lambda row: (0.0, -row.margin, row.margin))),
+        tuple(slice_order.add_trend_words(trends, config.alpha, lambda row: (0.0, -row.margin, row.margin))),
         whole_config.confidence,
         estimates[0].is_stream,
         names[-1],
@@ -178,7 +169,7 @@ def _without_verdicts(numbers: NumberSlice) -> NumberSlice:
 
 def merge_numbers(slices: Sequence[SliceNumbers], names: Sequence[str]) -> tuple[SliceNumbers, Ints]:
     """Return the rows of several slices of an attribute as one, and the place of each cell's slice."""
-    merged = merge_slices([numbers.part for numbers in slices], slices[0].part.decision)
+    merged = slice_order.merge_slices([numbers.part for numbers in slices], slices[0].part.decision)
     index = {group: g for g, group in enumerate(merged.counts.groups)}
     groups = []
     codes = []
@@ -258,13 +249,13 @@ def _fit_trend(
 ) -> NumberTrend:
     """Return the line through a group's differences, with its test; the names are filled in later."""
     has_both = np.asarray((sides.rows >= LEAST_OF_SIDE).all(0), dtype=bool)
-    reason: NoTrend = ""
+    reason: slice_order.NoTrend = ""
     trend = NumberTrend(
         "", "", "", "", "", name, np.nan, np.nan, Interval(np.nan, np.nan, np.nan), np.nan, np.nan, np.nan,
         "undecided", "few",
     )  # fmt: skip
     few_rows = sides[..., np.flatnonzero(has_both)].effective_rows.sum(-1).min() < FEWEST_UNSPLIT_ROWS
-    if has_both.sum() < LEAST or few_rows:
+    if has_both.sum() < slice_order.LEAST or few_rows:
         return trend
     informative = sides[:, np.flatnonzero(has_both)]
     time = when[has_both]

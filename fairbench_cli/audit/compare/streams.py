@@ -50,6 +50,7 @@ from fairbench_cli.audit.metrics import COMPARED, defined
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.document.model import Verdict
+from fairbench_cli.measures import sequential
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.month_effects import (
     MonthsMean,
@@ -57,23 +58,10 @@ from fairbench_cli.measures.month_effects import (
     log_evidence_beyond_months,
     pool_gaps,
 )
-from fairbench_cli.measures.sequential import (
-    EDGE,
-    MonthsEvidence,
-    RatioLooks,
-    WeightedRows,
-    conditional_log_likelihood,
-    exact_log_evidence,
-    mix_starts,
-    normal_log_evidence,
-    ratio_looks,
-    score_and_variance,
-    start_at_first,
-    weighted_ratio_looks,
-    weighted_score,
-)
 
-LOOK_NUMBERS = tuple(field.name for field in fields(RatioLooks) if field.name not in ("tuning", "start_look"))
+LOOK_NUMBERS = tuple(
+    field.name for field in fields(sequential.RatioLooks) if field.name not in ("tuning", "start_look")
+)
 MOST_LOG_EVIDENCE = 500.0  # that is written out: more is no larger in words
 
 
@@ -170,7 +158,7 @@ class StreamTests:
         Of all slices so far, and of those since the start from which the evidence is largest.
     """
 
-    evidence: MonthsEvidence
+    evidence: sequential.MonthsEvidence
     months: "MonthsTests"
     outside: Floats
     within: Bools
@@ -398,24 +386,26 @@ def stream_tests(
     looks = rows.numerator.shape[-1]
     is_exact = ~(rows.scaled.any(-1) | ref.scaled.any(-1))
     log_e = np.empty((*rows.numerator.shape, looks))
-    log_e[is_exact] = exact_log_evidence(conditional_log_likelihood(*(side[is_exact] for side in counts)))
-    score, variance = score_and_variance(*counts)
-    ratios = ratio_looks(*counts)
+    log_e[is_exact] = sequential.exact_log_evidence(
+        sequential.conditional_log_likelihood(*(side[is_exact] for side in counts))
+    )
+    score, variance = sequential.score_and_variance(*counts)
+    ratios = sequential.ratio_looks(*counts)
     if rows.weights is not None and ref.weights is not None:
         score, variance = _weighted_scores(rows, rows.weights, ref, ref.weights)
         if not is_exact.all():
             is_share_of_list = (rows.weights.is_share | ref.weights.is_share).any(-1)
             by_worth = np.asarray(is_exact | is_share_of_list)
-            by_weights = weighted_ratio_looks(
+            by_weights = sequential.weighted_ratio_looks(
                 ratios, _weighted_rows(rows, rows.weights), _weighted_rows(ref, ref.weights)
             )
             ratios = _choose_looks(by_worth, ratios, by_weights)
-    log_e[~is_exact] = normal_log_evidence(score[~is_exact], variance[~is_exact])
+    log_e[~is_exact] = sequential.normal_log_evidence(score[~is_exact], variance[~is_exact])
     ratios = _weigh_shares(ratios, list_totals)
-    evidence = mix_starts(log_e)
+    evidence = sequential.mix_starts(log_e)
     estimate = divide(score, variance)
     same = compare_months(estimate, divide(1, variance))
-    beyond = mix_starts(log_evidence_beyond_months(estimate, divide(1, variance)))
+    beyond = sequential.mix_starts(log_evidence_beyond_months(estimate, divide(1, variance)))
     scatter = np.full(same.p.shape, months == "differ")
     decides = scatter
     if months is None:
@@ -425,7 +415,7 @@ def stream_tests(
     start = np.where(decides, beyond.start, evidence.start)
     of_months = MonthsTests(same.p, beyond.log_e, decides, np.full(same.p.shape, np.nan))
     tests = _make_tests(
-        MonthsEvidence(evidence.log_e, p, start), of_months, ratios, rows, ref, allowed, alpha
+        sequential.MonthsEvidence(evidence.log_e, p, start), of_months, ratios, rows, ref, allowed, alpha
     )
     if not decides.any():
         return tests
@@ -460,8 +450,11 @@ def _bound_by_months(
     )
     lowest, highest = judged.limits(alpha / n_levels)
     p = np.where(np.abs(judged.mean) > edges, judged.p_at(np.copysign(edges, judged.mean)), 1.0)
-    low, high = (np.clip(limit, -EDGE, EDGE) for limit in ratio.limits(alpha))
-    ratio_limits = (np.where(low > -EDGE, np.exp(low), 0.0), np.where(high < EDGE, np.exp(high), np.inf))
+    low, high = (np.clip(limit, -sequential.EDGE, sequential.EDGE) for limit in ratio.limits(alpha))
+    ratio_limits = (
+        np.where(low > -sequential.EDGE, np.exp(low), 0.0),
+        np.where(high < sequential.EDGE, np.exp(high), np.inf),
+    )
     difference_limits = (np.clip(limit, -1.0, 1.0) for limit in difference.limits(alpha))
     return replace(
         tests,
@@ -484,15 +477,15 @@ def _replace_limits(chosen: Bools, limits: Iterable[Floats], others: Limits, ins
     )
 
 
-def _weigh_shares(ratios: RatioLooks, list_totals: ArrayLike) -> RatioLooks:
+def _weigh_shares(ratios: sequential.RatioLooks, list_totals: ArrayLike) -> sequential.RatioLooks:
     """Return looks in which differences of shares are of their list, as h x/n of one is x/2."""
     halves = np.cumsum(np.broadcast_to(list_totals, ratios.weight_sum.shape) / 2, axis=-1)
     return replace(ratios, weight_sum=np.where(np.isnan(halves), ratios.weight_sum, halves))
 
 
-def _weighted_rows(rows: SliceRows, weights: WeightSums) -> WeightedRows:
+def _weighted_rows(rows: SliceRows, weights: WeightSums) -> sequential.WeightedRows:
     """Return the sums of weighted rows behind the limits of a ratio."""
-    return WeightedRows(
+    return sequential.WeightedRows(
         rows.selected,
         rows.total,
         weights.selected_square,
@@ -502,7 +495,9 @@ def _weighted_rows(rows: SliceRows, weights: WeightSums) -> WeightedRows:
     )
 
 
-def _choose_looks(are_first: Bools, first: RatioLooks, second: RatioLooks) -> RatioLooks:
+def _choose_looks(
+    are_first: Bools, first: sequential.RatioLooks, second: sequential.RatioLooks
+) -> sequential.RatioLooks:
     """Return the looks of the first where `are_first`, of shape (groups, rates), and else of the second."""
     chosen = {}
     for name in LOOK_NUMBERS:
@@ -526,12 +521,12 @@ def _weighted_scores(
     beyond = np.where(shares, (rows.selected - ref.selected) / 2, rows.selected - p * rows.total)
     weight = divide(np.where(shares, selected, total), n_rows)
     pairs = divide(weights.n_rows * ref_weights.n_rows, n_rows * (n_rows - 1))
-    _, plain_variance = score_and_variance(
+    _, plain_variance = sequential.score_and_variance(
         weights.n_selected, weights.n_rows, ref_weights.n_selected, ref_weights.n_rows
     )
     plain_variance = np.where(shares, n_selected / 4, plain_variance)
     pairs = np.where(shares, 0.25, pairs)
-    return weighted_score(beyond, squares, weight, plain_variance, pairs)
+    return sequential.weighted_score(beyond, squares, weight, plain_variance, pairs)
 
 
 def _clustered_tests(
@@ -561,7 +556,7 @@ def _clustered_tests(
             start_look[i, columns] = pair.ratios.start_look[columns]
             for field, values in by_look.items():
                 values[i, columns] = getattr(pair.ratios, field)[columns]
-    ratios = RatioLooks(**by_look, tuning=tuning, start_look=start_look)
+    ratios = sequential.RatioLooks(**by_look, tuning=tuning, start_look=start_look)
     ratios = _weigh_shares(ratios, _list_totals(stream, stream.rows.selected))
     if (reference_indices == REST).all():
         ref = stream.rows_of_rest.take(groups)
@@ -569,14 +564,14 @@ def _clustered_tests(
         ref = stream.rows.take(reference_indices)
     none = np.full(shape, np.nan)
     of_months = MonthsTests(none, none, np.zeros(shape, dtype=bool), none)
-    evidence = start_at_first(log_e)
+    evidence = sequential.start_at_first(log_e)
     return _make_tests(evidence, of_months, ratios, stream.rows.take(groups), ref, allowed, alpha)
 
 
 def _make_tests(
-    evidence: MonthsEvidence,
+    evidence: sequential.MonthsEvidence,
     months: MonthsTests,
-    ratios: RatioLooks,
+    ratios: sequential.RatioLooks,
     rows: SliceRows,
     ref: SliceRows,
     allowed: Allowed,

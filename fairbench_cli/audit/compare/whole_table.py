@@ -20,15 +20,7 @@ from fairbench_cli.audit.metrics import WHOLE_TABLE
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.document.model import Verdict
-from fairbench_cli.measures.classes import (
-    SMALL_W,
-    ClassComparison,
-    ClusterCells,
-    EffectiveRows,
-    compare_classes,
-    crossed_rows,
-    weighted_rows,
-)
+from fairbench_cli.measures import classes
 from fairbench_cli.measures.counts import Floats
 
 OTHERS = "(others)"
@@ -56,7 +48,7 @@ class TestedTable:
     slices: tuple[Slice, ...]
     indices: tuple[int, ...]
     counts: Floats
-    compared: ClassComparison
+    compared: classes.ClassComparison
     outside_p: float
     decides: bool
     is_named: bool
@@ -113,7 +105,7 @@ def compare_tables(
         counts = _stack_classes([slice_counts.counts.n for slice_counts in of_attribute])
         effective = _effective_rows(of_attribute, counts)
         rng = stream(config.seed, "classes", of_attribute[0].model, of_attribute[0].attribute)
-        compared = compare_classes(counts, rng, effective, confidence=config.confidence)
+        compared = classes.compare_classes(counts, rng, effective, confidence=config.confidence)
         rule = (of_attribute[0], (WHOLE_TABLE,), deciding, config)
         tables.append(
             TestedTable(
@@ -129,26 +121,26 @@ def compare_tables(
     return tables
 
 
-def _effective_rows(slices: Sequence[Slice], counts: Floats) -> EffectiveRows | None:
+def _effective_rows(slices: Sequence[Slice], counts: Floats) -> classes.EffectiveRows | None:
     """Return how many rows a table is worth; None where each is worth one."""
     squares = _stack_classes([slice_counts.squares for slice_counts in slices])
     if slices[0].shares_clusters:
         n_ways = len(slices[0].cluster_ways)
         ways = [_read_way(slices, i, has_others=counts.shape[1] > len(slices)) for i in range(n_ways)]
-        return crossed_rows(ways, counts, squares)
+        return classes.crossed_rows(ways, counts, squares)
     if (squares == counts).all():
         return None
-    return weighted_rows(counts, squares)
+    return classes.weighted_rows(counts, squares)
 
 
-def _read_way(slices: Sequence[Slice], way: int, *, has_others: bool) -> ClusterCells:
+def _read_way(slices: Sequence[Slice], way: int, *, has_others: bool) -> classes.ClusterCells:
     """Return the weights of each cluster in a table of groups × classes, by one kind of clusters."""
     of_classes = [slice_counts.cluster_ways[way] for slice_counts in slices]
     weights = [(j, clusters, clusters.n[:, :, 1].sum(1)) for j, clusters in enumerate(of_classes)]
     if has_others:  # what is of no class is all less what is of one
         weights += [(len(slices), clusters, -selected) for _, clusters, selected in weights]
         weights.append((len(slices), of_classes[0], of_classes[0].n.sum((1, 2))))
-    return ClusterCells(
+    return classes.ClusterCells(
         np.concatenate([clusters.person for _, clusters, _ in weights]).astype(np.intp),
         np.concatenate([clusters.group for _, clusters, _ in weights]).astype(np.intp),
         np.concatenate([np.full(len(weight), j, dtype=np.intp) for j, _, weight in weights]),
@@ -215,7 +207,7 @@ def judge_tables(
             cramers_v=compared.cramers_v,
             p=compared.p,
             p_holm=math.nan if math.isnan(compared.p) else table_evidence.p_holm,
-            margin=SMALL_W,
+            margin=classes.SMALL_W,
             verdict=verdict,
             shown_outside=verdict == "fail" and table_evidence.is_outside,
             reason=reason,
@@ -224,11 +216,13 @@ def judge_tables(
         )
 
 
-def _decide(compared: ClassComparison, config: AuditConfig, *, differs: bool) -> tuple[Verdict, Reason]:
+def _decide(
+    compared: classes.ClassComparison, config: AuditConfig, *, differs: bool
+) -> tuple[Verdict, Reason]:
     """Return the verdict on a table, and why it is not decided."""
     if math.isnan(compared.w):
         return "undecided", "no rows"
-    is_large = compared.unbiased_w > SMALL_W
+    is_large = compared.unbiased_w > classes.SMALL_W
     if config.rule == "point":
         return ("fail" if is_large else "pass"), ""
     if math.isnan(compared.p):

@@ -18,25 +18,7 @@ from fairbench_cli.audit.compare.report import (
 )
 from fairbench_cli.audit.config import EXCLUDING, MISSING
 from fairbench_cli.audit.metrics import RIGHT, WHOLE_TABLE
-from fairbench_cli.audit.parts import formatting
-from fairbench_cli.audit.parts.allowed import (
-    describe_against,
-    draw_allowed,
-    equal_gap,
-    gap_axis,
-    gap_cell,
-    gap_of,
-    has_margin,
-    name_gaps,
-)
-from fairbench_cli.audit.parts.findings import (
-    CLEARLY,
-    QUESTION,
-    TOO_LARGE,
-    describe_gap,
-    fails_clearly,
-    format_verdict,
-)
+from fairbench_cli.audit.parts import allowed, findings, formatting
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.scan.slices import ALL_CLASSES
 from fairbench_cli.base.grouping import keep_together
@@ -174,7 +156,9 @@ def verdict_table(
 
 def attribute_verdict(row: AttributeVerdict, report: Report) -> str:
     """Return the verdict on an attribute: it fails clearly where one of its comparisons does."""
-    return format_verdict(row.verdict, clearly=fails_clearly(comparisons_behind(row, report), report))
+    return findings.format_verdict(
+        row.verdict, clearly=findings.fails_clearly(comparisons_behind(row, report), report)
+    )
 
 
 def _gap_cell(attribute: AttributeVerdict, metric: str, report: Report) -> TableCell:
@@ -184,9 +168,9 @@ def _gap_cell(attribute: AttributeVerdict, metric: str, report: Report) -> Table
         return TableCell("")
     rows, _ = rows_of_attribute(attribute, report)
     metric_rows = [row for row in rows if row.metric == metric and not row.is_reference]
-    if fails_clearly(metric_rows, report):
-        return TableCell(CLEARLY, verdict=verdict)
-    return TableCell(TOO_LARGE[verdict], verdict=verdict)
+    if findings.fails_clearly(metric_rows, report):
+        return TableCell(findings.CLEARLY, verdict=verdict)
+    return TableCell(findings.TOO_LARGE[verdict], verdict=verdict)
 
 
 def place_name(place: Place, report: Report) -> str:
@@ -247,7 +231,9 @@ def _full_section(anchor: str, verdict: AttributeVerdict, report: Report) -> Sec
     if panels:
         sections = [
             Section("Group metrics", charts=tuple(values for values, _ in panels)),
-            Section(f"Disparities: {describe_against(rows)}", charts=tuple(gaps for _, gaps in panels)),
+            Section(
+                f"Disparities: {allowed.describe_against(rows)}", charts=tuple(gaps for _, gaps in panels)
+            ),
         ]
     sections.append(Section("Tables", tables=tuple(table for table in tables if table.rows)))
     sentence = "There is nothing to compare."
@@ -274,7 +260,7 @@ def _plot_panel(
         look, symbol = mark_of(row, report)
         value_text = f"{formatting.number(row.value)} ({formatting.fraction(row.behind)})"
         values.append(Bar(name, value_text, group_row.metrics[metric], look, symbol))
-        gaps.append(Bar(name, _gap_with_interval(row), gap_of(row), look, symbol))
+        gaps.append(Bar(name, _gap_with_interval(row), allowed.gap_of(row), look, symbol))
     references = {row.reference_value for row in drawn_rows if not math.isnan(row.reference_value)}
     if len(references) == 1:
         line = references.pop()
@@ -287,7 +273,7 @@ def _plot_panel(
         caption = label
     if left_out:
         caption += f" ({left_out} more groups in the table)"
-    against = describe_against(rows)
+    against = allowed.describe_against(rows)
     return (
         Chart(metric, plot_values(f"{label} by group", values, line), caption.strip()),
         Chart(metric, plot_gaps(f"{label}, {against}", gaps, rows[0].tau, rows[0].margin), caption.strip()),
@@ -366,12 +352,14 @@ def rate_axis(estimates: Iterable[Interval], references: Iterable[float], *, per
 
 def plot_gaps(title: str, bars: Sequence[Bar], tau: float, margin: float | None) -> str:
     """Draw gaps from that of equal rates on, with the band of what is allowed."""
-    axis = gap_axis([bar.estimate for bar in bars], tau, margin)
+    axis = allowed.gap_axis([bar.estimate for bar in bars], tau, margin)
     rows = []
     for bar in bars:
-        marks = draw_allowed(axis, tau, margin, 16)
+        marks = allowed.draw_allowed(axis, tau, margin, 16)
         if not math.isnan(bar.estimate.value):
-            marks.append(box(f"bar {bar.look}", axis, equal_gap(margin), bar.estimate.value, 8, bar.title))
+            marks.append(
+                box(f"bar {bar.look}", axis, allowed.equal_gap(margin), bar.estimate.value, 8, bar.title)
+            )
             marks.append(whisker(axis, bar.estimate.low, bar.estimate.high, bar.title))
             marks.append(dot(axis, bar.estimate.value, bar.look, bar.title))
         rows.append(ChartRow(f"{bar.symbol} {bar.name}".strip(), bar.value_text, marks))
@@ -398,11 +386,11 @@ def _round_up(value: float) -> float:
 def _gap_with_interval(row: Disparity) -> str:
     if row.is_reference:
         return "reference"
-    if math.isnan(gap_of(row).value):
+    if math.isnan(allowed.gap_of(row).value):
         if row.verdict == "undecided":
             return "not decided"
         return "both 0"
-    cell = gap_cell(row, 2)
+    cell = allowed.gap_cell(row, 2)
     return f"{cell.text} {cell.fine}".strip()
 
 
@@ -423,7 +411,7 @@ def _gap_text(row: Disparity, report: Report) -> str:
     """Return whether a gap is too large, or why that is open: "clearly", "could be chance among 25"."""
     if row.is_reference:
         return "reference"
-    return describe_reason(row, report) or describe_gap(row, report)
+    return describe_reason(row, report) or findings.describe_gap(row, report)
 
 
 def describe_reason(row: Disparity, report: Report) -> str:
@@ -477,12 +465,12 @@ def worst_first(rows: Iterable[Disparity], minor: Collection[str] = ()) -> list[
 
     def key(row: Disparity) -> tuple[float, ...]:
         is_minor = not row.is_reference and row.group in minor
-        gap = gap_of(row)
+        gap = allowed.gap_of(row)
         low, high = (_size_of_gap(limit, row) for limit in (gap.low, gap.high))
         point = _size_of_gap(gap.value, row)
         if row.verdict == "undecided":
             return is_minor, rank(row), 2.0 if math.isnan(row.p) else row.p, -point
-        surely = _size_of_gap(formatting.nearest_to(equal_gap(row.margin), gap), row)
+        surely = _size_of_gap(formatting.nearest_to(allowed.equal_gap(row.margin), gap), row)
         return is_minor, rank(row), -(surely if row.verdict == "fail" else max(low, high)), -point
 
     return sorted(rows, key=key)
@@ -497,7 +485,7 @@ def _size_of_gap(gap: float, row: Disparity) -> float:
     """Return how large a gap is, for an order; in an audit with margins by how much is allowed."""
     if row.margin is None:
         return abs(_log(gap))
-    if not has_margin(row.margin):
+    if not allowed.has_margin(row.margin):
         return abs(_log(gap)) / max(-math.log(row.tau), LEAST_LOG)
     if math.isnan(gap):
         return 0.0
@@ -564,7 +552,7 @@ def _comparison_table(
         "difference": lambda row: formatting.fine_cell(row.difference),
         "p": formatting.clustered_p_cell,
         "p (Holm)": lambda row: formatting.p_cell(row.p_holm),
-        QUESTION: gap,
+        findings.QUESTION: gap,
     }
     return table_of(title, columns, worst_groups_first(rows, minor))
 
@@ -593,9 +581,9 @@ def _brief_table(
         "metric": lambda row: TableCell(row.metric),
         "value": lambda row: formatting.number_cell(row.value, formatting.fraction(row.behind)),
         "reference": reference,
-        name_gaps(rows): lambda row: gap_cell(row, 2),
+        allowed.name_gaps(rows): lambda row: allowed.gap_cell(row, 2),
         "p (Holm)": lambda row: formatting.both_p_cell(row.p, row.p_holm),
-        QUESTION: lambda row: TableCell(_gap_text(row, report), verdict=row.verdict),
+        findings.QUESTION: lambda row: TableCell(_gap_text(row, report), verdict=row.verdict),
     }
     shown_rows, remark = view.cut(ordered, count_verdicts)
     return table_of("", columns, shown_rows, remark if rows else "nothing to compare")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fairbench_cli.audit.compare import slice_order
 from fairbench_cli.audit.compare.compare_rates import compare_slices
 from fairbench_cli.audit.compare.effective_sizes import rate_rows
 from fairbench_cli.audit.compare.references import REST, REST_NAME, common_references, without_excluded_groups
@@ -25,15 +26,6 @@ from fairbench_cli.audit.compare.report import (
     Report,
     StreamLook,
     intervals,
-)
-from fairbench_cli.audit.compare.slice_order import (
-    LEAST,
-    FittedTrend,
-    NoTrend,
-    TrendWord,
-    add_trend_words,
-    merge_slices,
-    parse_times,
 )
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_attributes
 from fairbench_cli.audit.parts import formatting, rates
@@ -92,7 +84,7 @@ LONGEST_NAME = 17
 
 
 @dataclass(frozen=True)
-class Trend(FittedTrend):
+class Trend(slice_order.FittedTrend):
     """What becomes of one ratio over the slices.
 
     Parameters
@@ -118,8 +110,8 @@ class Trend(FittedTrend):
     p: float
     p_holm: float
     tau: float
-    word: TrendWord
-    reason: NoTrend
+    word: slice_order.TrendWord
+    reason: slice_order.NoTrend
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,10 +133,12 @@ def find_trends(_: tuple[()], base: Report) -> SliceTrends:
     all_rows = base.streams.together if base.streams else _audit_all_rows(base)
     names = tuple(dict.fromkeys(group_counts.model for group_counts in base.slices))
     when = None
-    if len(names) >= LEAST:
-        when = parse_times(names)
+    if len(names) >= slice_order.LEAST:
+        when = slice_order.parse_times(names)
     fitted = tuple(_compute_trends(all_rows, base, when)) if when else ()
-    trends = tuple(add_trend_words(fitted, base.config.alpha, lambda row: (1.0, row.tau, 1 / row.tau)))
+    trends = tuple(
+        slice_order.add_trend_words(fitted, base.config.alpha, lambda row: (1.0, row.tau, 1 / row.tau))
+    )
     looks = tuple(last_looks(base).values())
     return SliceTrends(all_rows, names, trends, when is not None, looks)
 
@@ -153,7 +147,7 @@ def _audit_all_rows(base: Report) -> Report:
     """Return the audit of all rows: of the slices of each attribute as one."""
     config = base.config.model_copy(update={"sliced_by": None})
     slices = [
-        merge_slices(attribute_slices, str(config.decisions[0]))
+        slice_order.merge_slices(attribute_slices, str(config.decisions[0]))
         for attribute_slices in group_by(base.slices, lambda group_counts: group_counts.attribute).values()
     ]
     compared_by = common_references(

@@ -21,16 +21,9 @@ from fairbench_cli.audit.scan.roles import NOT_AUDITED, SHORT_FOR
 from fairbench_cli.audit.scan.row_checks import LIKELY_MISTAKES
 from fairbench_cli.audit.scan.slices import ALL_CLASSES
 from fairbench_cli.audit.scan.source import LEFT_OUT
+from fairbench_cli.audit.show import headline
 from fairbench_cli.audit.show.answer_model import OpenGroup
 from fairbench_cli.audit.show.document import describe_gate, format_level, source_name
-from fairbench_cli.audit.show.headline import (
-    AttributeComparisons,
-    harmed_group,
-    headline,
-    rate_meaning,
-    spoken_verdict,
-    worst_comparisons,
-)
 from fairbench_cli.base.safe_text import format_count, format_percent, shorten
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable
 
@@ -52,7 +45,7 @@ def _note_order(note: str) -> int:
 
 def short_document(report: Report) -> Document:
     """Return the answer of an audit as it fits a console."""
-    answer = headline(report)
+    answer = headline.headline(report)
     sections = []
     if not report.without_verdict:
         sections += list(_attributes_section(report))
@@ -70,7 +63,7 @@ def short_document(report: Report) -> Document:
     if n_more:
         more = f"{format_count(n_more, 'more note')}, {MORE[0].lower()}{MORE[1:]}"
     endings = tuple(filter(None, (describe_gate(report), more)))
-    statement = Statement(answer.message, spoken_verdict(answer, report), detail=answer.detail)
+    statement = Statement(answer.message, headline.spoken_verdict(answer, report), detail=answer.detail)
     return Document(
         "", Answer(statement), sections=tuple(sections), notes=endings, tested=report.config.rule != "point"
     )
@@ -87,7 +80,7 @@ def _attributes_section(report: Report) -> Iterator[Section]:
         place = f", {formatting.format_place(report.last, '')}" if report.last else ""
     worst = [
         row
-        for row in worst_comparisons(judged_report)
+        for row in headline.worst_comparisons(judged_report)
         if row.attribute in judged_report.judged or row.attribute.decision == ALL_CLASSES
     ]
     if not worst:
@@ -95,7 +88,7 @@ def _attributes_section(report: Report) -> Iterator[Section]:
     title = f"{source_name(report)}, {formatting.thousands(report.rows)} rows{place}: the largest gaps"
     table = _attributes_table(worst, judged_report)
     metrics = dict.fromkeys(comparisons.rows[0].metric for comparisons in worst)
-    meanings = "; ".join(f"{name}: {rate_meaning(name)}" for name in metrics)
+    meanings = "; ".join(f"{name}: {headline.rate_meaning(name)}" for name in metrics)
     together = " of all comparisons together" if report.config.adjusted else ""
     gap = name_gaps(comparisons.rows[0] for comparisons in worst)
     notes = [f"{meanings}. Brackets: the {format_level(report)} interval of the {gap}{together}."]
@@ -103,33 +96,33 @@ def _attributes_section(report: Report) -> Iterator[Section]:
         notes.append(f"{formatting.MARKED}: fewer than {report.config.min_group} rows, read with care.")
     for comparisons in worst:
         row = comparisons.rows[0]
-        harmed = harmed_group(row, judged_report)
+        harmed = headline.harmed_group(row, judged_report)
         if row.verdict == "fail" and harmed == row.reference:
             notes.append(f"{row.attribute}: to the disadvantage of {formatting.format_group(harmed)}.")
     yield Section(title, tables=(table,), notes=tuple(notes))
 
 
-def _attributes_table(worst: Sequence[AttributeComparisons], report: Report) -> TextTable:
+def _attributes_table(worst: Sequence[headline.AttributeComparisons], report: Report) -> TextTable:
     """Return the worst comparison of each attribute."""
     has_several_places = len({comparisons.attribute.place[:2] for comparisons in worst}) > 1
 
-    def attribute(comparisons: AttributeComparisons) -> TableCell:
+    def attribute(comparisons: headline.AttributeComparisons) -> TableCell:
         place = place_name(comparisons.attribute, report) if has_several_places else ""
         return TableCell(comparisons.attribute.attribute, place)
 
-    def group(comparisons: AttributeComparisons) -> TableCell:
+    def group(comparisons: headline.AttributeComparisons) -> TableCell:
         row = comparisons.rows[0]
         name = shorten(formatting.format_group(row.group), LONGEST_NAME)
         _, groups = rows_of_attribute(comparisons.attribute, report)
         is_small = any(group_row.small for group_row in groups if group_row.group == row.group)
         return formatting.group_cell(name, is_small, row.metric)
 
-    def verdict(comparisons: AttributeComparisons) -> TableCell:
+    def verdict(comparisons: headline.AttributeComparisons) -> TableCell:
         decided = attribute_verdict(comparisons.attribute, report)
         remark = _count_comparisons(comparisons)
         return TableCell(decided, remark, verdict=comparisons.attribute.verdict)
 
-    columns: dict[str, Callable[[AttributeComparisons], TableCell]] = {
+    columns: dict[str, Callable[[headline.AttributeComparisons], TableCell]] = {
         "attribute": attribute,
         "group": group,
         "share": lambda comparisons: _share_cell(comparisons.rows[0].value),
@@ -148,7 +141,7 @@ def _share_cell(share: float, fine: str = "") -> TableCell:
     return TableCell(text, fine, share)
 
 
-def _name_short_gaps(worst: Sequence[AttributeComparisons]) -> str:
+def _name_short_gaps(worst: Sequence[headline.AttributeComparisons]) -> str:
     """Return the head of the column of gaps: shares are in percent here, so differences are in points."""
     return name_gaps(comparisons.rows[0] for comparisons in worst).replace("difference", "points")
 
@@ -162,7 +155,7 @@ def _gap_cell(row: Disparity) -> TableCell:
     return TableCell(text, formatting.interval(row.ratio, 2), row.ratio.value)
 
 
-def _count_comparisons(comparisons: AttributeComparisons) -> str:
+def _count_comparisons(comparisons: headline.AttributeComparisons) -> str:
     """Return how many of several comparisons have the verdict that the attribute has: "5 of 25"."""
     verdict = comparisons.attribute.verdict
     if len(comparisons.rows) == 1 or verdict == "pass":
@@ -173,7 +166,7 @@ def _count_comparisons(comparisons: AttributeComparisons) -> str:
 
 def _describe_open(report: Report) -> tuple[str, ...]:
     """Return the groups that are not decided, with the rows it would take, in a sentence; else nothing."""
-    open_attributes = headline(report).open
+    open_attributes = headline.headline(report).open
     if report.last and not find_all_rows(report):
         open_attributes = tuple(row for row in open_attributes if row.model == report.last)
     n_places = len({open_rates.place[:2] for open_rates in open_attributes})

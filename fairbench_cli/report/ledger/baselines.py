@@ -21,20 +21,12 @@ import pandas as pd
 
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.registry import measure
+from fairbench_cli.report.ledger import journal_arrays
 from fairbench_cli.report.ledger import population_tests as population
 from fairbench_cli.report.ledger.cell_labels import BLOCK, LABELS, label_counts
 from fairbench_cli.report.ledger.columns import ACCURACY, FAIRNESS
 from fairbench_cli.report.ledger.frontier import ABOVE, BELOW, NOT_DISTINGUISHABLE, frontier_distance_frame
 from fairbench_cli.report.ledger.inference import compute_slopes, paired_test
-from fairbench_cli.report.ledger.journal_arrays import (
-    SITUATION,
-    CellKey,
-    DatasetRepeats,
-    cell_key,
-    is_baseline,
-    join_frames,
-    mean_and_interval,
-)
 from fairbench_cli.report.ledger.paired_differences import (
     BASELINE_ROW,
     MOVED,
@@ -45,7 +37,7 @@ from fairbench_cli.report.ledger.paired_differences import (
 )
 from fairbench_cli.report.ledger.results import COMPARED, RunResults
 
-SITUATION_COLUMNS = SITUATION[:2] + ["compared"] + SITUATION[2:]
+SITUATION_COLUMNS = journal_arrays.SITUATION[:2] + ["compared"] + journal_arrays.SITUATION[2:]
 ACCEPT = "accept all"
 REFUSE = "refuse all"
 MUTATED = "mutated"
@@ -142,9 +134,9 @@ def mutate_predictions(counts: Counts, share: Floats | float, favourable: bool) 
 
 
 @lru_cache(maxsize=2)  # files, tables, figures, page and answer are of one run
-def baselines_by_situation(run: RunResults) -> dict[CellKey, Baselines]:
+def baselines_by_situation(run: RunResults) -> dict[journal_arrays.CellKey, Baselines]:
     """Return the baselines of a run by the values of `SITUATION_COLUMNS`, in the order of its cells."""
-    baselines: dict[CellKey, Baselines] = {}
+    baselines: dict[journal_arrays.CellKey, Baselines] = {}
     for data in run.datasets:
         for compared in data.compared_attributes(run.attributes):
             counts = data.levels(data.counts, compared)
@@ -153,7 +145,7 @@ def baselines_by_situation(run: RunResults) -> dict[CellKey, Baselines]:
                 situation = tuple(columns[name] for name in SITUATION_COLUMNS)
                 if situation not in baselines:
                     baselines[situation] = Baselines(data.levels(label_counts(run, data, cell), compared))
-                if is_baseline(cell["intervention"], cell["parameters"]):
+                if journal_arrays.is_baseline(cell["intervention"], cell["parameters"]):
                     include_protected = bool(cell["include_protected"])
                     baselines[situation].plain[include_protected] = replace(counts, n=n)
     return baselines
@@ -183,7 +175,7 @@ def baselines_frame(run: RunResults) -> pd.DataFrame:
             n_of_baselines.append(counts.n)
         stacked = replace(baselines.labels, n=np.stack(n_of_baselines))  # (baselines, repeats, …)
         values = np.stack([measure(metric, stacked) for metric in metrics], axis=1)
-        means = mean_and_interval(values)  # each of shape (baselines, metrics)
+        means = journal_arrays.mean_and_interval(values)  # each of shape (baselines, metrics)
         # 3. A row per baseline and metric: the metrics follow each other within a baseline.
         n_baselines = len(columns_of_baselines)
         frame = pd.DataFrame(columns_of_baselines).loc[np.repeat(np.arange(n_baselines), len(names))]
@@ -194,7 +186,7 @@ def baselines_frame(run: RunResults) -> pd.DataFrame:
             n=config.repeats,
         )
         frames.append(frame[BASELINE_COLUMNS])
-    return join_frames(frames, BASELINE_COLUMNS)
+    return journal_arrays.join_frames(frames, BASELINE_COLUMNS)
 
 
 GAP = "demographic-parity-difference"  # of two groups |discrimination|
@@ -264,7 +256,7 @@ def baseline_distance_frame(run: RunResults) -> pd.DataFrame:
     verdicts_to_none = run_paired_frame(run)["population_verdict"].droplevel(BASELINE_ROW).to_dict()
     regions = []
     for record in frame.to_dict("records"):
-        cell = cell_key(record)
+        cell = journal_arrays.cell_key(record)
         gap = verdicts_to_none.get(run.row_number(cell, record["compared"], FAIRNESS), "")
         accuracy = verdicts_to_none.get(run.row_number(cell, record["compared"], ACCURACY), "")
         regions.append(classify_region(gap, accuracy, record["verdict"]))
@@ -405,12 +397,12 @@ def _constant_accuracy(constant_accepts: bool, counts: Counts) -> Floats:
     return measure("accuracy", counts.of_constant(constant_accepts))
 
 
-def _unadjusted_distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
+def _unadjusted_distances(run: RunResults, data: journal_arrays.DatasetRepeats) -> Iterator[pd.DataFrame]:
     """Yield the rows of a data set, by labels judged on and groups compared, before anything is adjusted."""
     # 1. Each technique with its none, by the labels that both are judged on.
     pairs_by_labels: dict[tuple[str, float], list[tuple[int, int]]] = {}
     for index, (cell, none_index) in enumerate(zip(data.cells, data.baseline_indices(), strict=True)):
-        if none_index is None or is_baseline(cell["intervention"], cell["parameters"]):
+        if none_index is None or journal_arrays.is_baseline(cell["intervention"], cell["parameters"]):
             continue
         if run.labels == "true":
             labels = ("", 0.0)
@@ -432,7 +424,10 @@ def _unadjusted_distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.
         # 3. Means over the repeats that have a value on the line: 1 there, else NaN.
         is_finite = np.isfinite(comparison.excess)
         weight = np.where(is_finite, 1.0, np.nan)
-        means = {name: mean_and_interval(values * weight)["mean"] for name, values in numbers.items()}
+        means = {
+            name: journal_arrays.mean_and_interval(values * weight)["mean"]
+            for name, values in numbers.items()
+        }
         # 4. Test both differences: on these test rows, and in the population.
         to_constant = numbers["accuracy"] - numbers["constant_accuracy"]
         differences = np.stack([comparison.excess, to_constant * weight])
@@ -507,13 +502,13 @@ def find_shortfalls(run: RunResults) -> dict[int, tuple[Shortfall, ...]]:
             shortfall = Shortfall("line", record["difference"], constant_accepts, record["share"])
         else:
             continue
-        row = run.row_number(cell_key(record), record["compared"], FAIRNESS)
+        row = run.row_number(journal_arrays.cell_key(record), record["compared"], FAIRNESS)
         shortfalls.setdefault(row, []).append(shortfall)
     # 2. Moved thresholds.
     if run.plan.config.sweep:
         for record in frontier_distance_frame(run).to_dict("records"):
             if record["verdict"] == BELOW and record["constraint"] == "demographic-parity":
-                row = run.row_number(cell_key(record), record["compared"], FAIRNESS)
+                row = run.row_number(journal_arrays.cell_key(record), record["compared"], FAIRNESS)
                 shortfall = Shortfall("thresholds", record["chosen_difference"])
                 shortfalls.setdefault(row, []).append(shortfall)
     return {row: tuple(row_shortfalls) for row, row_shortfalls in shortfalls.items()}
