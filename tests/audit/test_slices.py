@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from fairbench_cli.audit import audit
-from fairbench_cli.audit.parts.trends import describe_trend, parse_times
+from fairbench_cli.audit.compare.slice_order import parse_times
+from fairbench_cli.audit.parts.trends import describe_trend
 from fairbench_cli.audit.scan import pairing
 from fairbench_cli.audit.show.document import audit_document, to_html
 from fairbench_cli.audit.show.headline import headline
