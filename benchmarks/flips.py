@@ -27,12 +27,7 @@ import numpy as np
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.experiment.datasets import populate
 from fairbench_cli.experiment.journal.folder import unknown_versions
-from fairbench_cli.experiment.journal.journal import (
-    header_line,
-    list_journals,
-    parse_header,
-    read_journals,
-)
+from fairbench_cli.experiment.journal.journal import header_line, list_journals, parse_header, read_journals
 from fairbench_cli.experiment.journal.journal import opened as without_sum
 from fairbench_cli.experiment.running.run import prepare, working_in
 from fairbench_cli.experiment.running.verify import differences

@@ -27,15 +27,7 @@ from fairbench_cli.audit.config import (
 )
 from fairbench_cli.audit.margins import WRITE_RATE, rate_mistake
 from fairbench_cli.audit.metrics import COMPARED, HARMED, ROLL_UPS, canonical, has_margin, has_tau, kind
-from fairbench_cli.base.errors import (
-    Flag,
-    MessageText,
-    Problem,
-    find_nearest,
-    format_value,
-    refuse,
-    suggest,
-)
+from fairbench_cli.base.errors import Flag, MessageText, Problem, find_nearest, format_value, refuse, suggest
 from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.base.validation import sort_by_line, to_problems, usual_key
 from fairbench_cli.base.yaml_document import KeyPath, YamlDocument

@@ -31,12 +31,7 @@ from fairbench_cli.audit.written_plan import (
     columns_of_needed,
     format_rounded,
 )
-from fairbench_cli.base.errors import (
-    Flag,
-    UserError,
-    format_value,
-    user_error,
-)
+from fairbench_cli.base.errors import Flag, UserError, format_value, user_error
 from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.model import (
     Answer,

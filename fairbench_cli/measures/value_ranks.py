@@ -16,13 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairbench_cli.measures.clusters import (
-    LEAST_CLUSTERS,
-    ClusterSums,
-    linear_variance,
-    t_quantile,
-    t_test_p,
-)
+from fairbench_cli.measures.clusters import LEAST_CLUSTERS, ClusterSums, linear_variance, t_quantile, t_test_p
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.means import SIGNS, welch_degrees
 

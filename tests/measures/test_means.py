@@ -35,10 +35,7 @@ from fairbench_cli.measures.moments import (
     sum_powers,
     sum_powers_along,
 )
-from fairbench_cli.measures.prediction_errors import (
-    explained_share,
-    mean_square,
-)
+from fairbench_cli.measures.prediction_errors import explained_share, mean_square
 
 NUMBERS = st.floats(-100, 100, allow_nan=False).map(lambda number: round(number, 3))
 SAMPLES = st.lists(NUMBERS, min_size=3, max_size=30)

@@ -71,11 +71,7 @@ from fairbench_cli.measures.chance_gaps import chance_of_gap
 from fairbench_cli.measures.classes import MORE_MARGIN
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.margin import Margin
-from fairbench_cli.measures.means import (
-    FEW_SKEWED_ROWS,
-    MeanComparison,
-    mean_interval,
-)
+from fairbench_cli.measures.means import FEW_SKEWED_ROWS, MeanComparison, mean_interval
 from fairbench_cli.measures.moments import Moments
 from fairbench_cli.measures.number_measures import NUMBER_MEASURES, SHARE_ABOVE
 from fairbench_cli.measures.prediction_errors import explained_share, mean_square

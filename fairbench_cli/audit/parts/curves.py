@@ -26,13 +26,7 @@ from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine
-from fairbench_cli.document.model import (
-    Chart,
-    Section,
-    TableCell,
-    TextTable,
-    table_of,
-)
+from fairbench_cli.document.model import Chart, Section, TableCell, TextTable, table_of
 from fairbench_cli.measures import scores as measures
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.score_test import wilson_interval

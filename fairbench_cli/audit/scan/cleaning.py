@@ -16,15 +16,7 @@ from fairbench_cli.audit.scan.readings import NumberBins, bin_sql
 from fairbench_cli.audit.scan.roles import find_column, find_usual_label
 from fairbench_cli.audit.scan.source import FEW_COLUMNS, Source, in_batches
 from fairbench_cli.audit.scan.spellings import count_rows_of_values, describe_merge, merge_values
-from fairbench_cli.base.errors import (
-    Flag,
-    MessageText,
-    Problem,
-    format_value,
-    refuse,
-    suggest,
-    user_error,
-)
+from fairbench_cli.base.errors import Flag, MessageText, Problem, format_value, refuse, suggest, user_error
 from fairbench_cli.base.safe_text import format_count, format_percent, join_names
 from fairbench_cli.data import number_writing
 from fairbench_cli.data.recognise import DAY_NUMBER, are_dates, is_date

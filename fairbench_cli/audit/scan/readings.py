@@ -24,12 +24,7 @@ from fairbench_cli.audit.scan.input_errors import advise_value, refuse_no_number
 from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.slices import Ones
 from fairbench_cli.audit.scan.source import Source
-from fairbench_cli.audit.scan.spellings import (
-    AlikeValuesError,
-    Outcome,
-    is_spelled_otherwise,
-    with_spellings,
-)
+from fairbench_cli.audit.scan.spellings import AlikeValuesError, Outcome, is_spelled_otherwise, with_spellings
 from fairbench_cli.base.errors import Flag, MessageText, Problem, format_value, suggest, user_error
 from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.data.number_writing import AFTER_NUMBER, find_named_value

@@ -21,13 +21,7 @@ from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.group_scores import sum_at
 from fairbench_cli.measures.groups import CROSS
-from fairbench_cli.measures.scores import (
-    ScoreCells,
-    ScoreTotals,
-    add_cells,
-    empty_sums,
-    fit_calibration,
-)
+from fairbench_cli.measures.scores import ScoreCells, ScoreTotals, add_cells, empty_sums, fit_calibration
 
 Reference = Callable[[Slice], int]
 

@@ -13,14 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from fairbench_cli.audit.compare.report import (
-    ALL,
-    AttributeVerdict,
-    Disparity,
-    GroupRow,
-    Report,
-    WholeTable,
-)
+from fairbench_cli.audit.compare.report import ALL, AttributeVerdict, Disparity, GroupRow, Report, WholeTable
 from fairbench_cli.audit.metrics import HARMED
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of
 from fairbench_cli.audit.parts.allowed import format_limits, format_margin, has_margin, is_measured_within

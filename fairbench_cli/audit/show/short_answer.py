@@ -11,12 +11,7 @@ from fairbench_cli.audit.compare.report import Disparity, Interval, Report
 from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of
 from fairbench_cli.audit.parts.allowed import has_margin, name_gaps
 from fairbench_cli.audit.parts.part import SHORT
-from fairbench_cli.audit.parts.rates import (
-    attribute_verdict,
-    bracketed_place,
-    place_name,
-    rows_of_attribute,
-)
+from fairbench_cli.audit.parts.rates import attribute_verdict, bracketed_place, place_name, rows_of_attribute
 from fairbench_cli.audit.scan.roles import NOT_AUDITED, SHORT_FOR
 from fairbench_cli.audit.scan.row_checks import LIKELY_MISTAKES
 from fairbench_cli.audit.scan.slices import ALL_CLASSES
