@@ -53,7 +53,7 @@ JOBS = {
     "baumann2023": Job(),
     "friedler2019": Job(FRIEDLER, (Published(667, 685),)),
     "cardoso2019": Job(
-        CARDOSO, (Published(460, 480, "2,3,4,5,6,7", 0.05), Published(393, 480, "2,3,4,5,6,7", 0.02))
+        CARDOSO, (Published(470, 480, "2,3,4,5,6,7", 0.05), Published(411, 480, "2,3,4,5,6,7", 0.02))
     ),
     "cardoso2019-zafar": Job(
         CARDOSO,

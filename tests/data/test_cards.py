@@ -38,6 +38,7 @@ FACTS = {
     "adult": Facts(48842, 0.239, {"sex": {"Female": 1769 / 16192, "Male": 9918 / 32650}}),
     "adult-complete": Facts(45222, 0.248, {"sex": {"Female": 1669 / 14695, "Male": 9539 / 30527}}),
     "adult-friedler": Facts(30162, 0.249, {"race": {"White": 0.264, "Black": 0.130}}),
+    "adult-gains": Facts(32561, 0.241, {"sex": {"Female": 1179 / 10771, "Male": 6662 / 21790}}),
     "adult-numbers": Facts(45222, 0.248, {"sex": {"Female": 1669 / 14695, "Male": 9539 / 30527}}),
     "adult-split": Facts(32561, 0.241, {"sex": {"Female": 1179 / 10771, "Male": 6662 / 21790}}),
     "adult-train": Facts(32561, 0.241, {"sex": {"Female": 1179 / 10771, "Male": 6662 / 21790}}),
