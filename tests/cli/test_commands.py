@@ -113,7 +113,7 @@ def test_a_variant_stands_below_its_data_set_with_the_papers_that_use_it(say):
     assert sum(name.startswith("  ") for name in names) == 18
     described = " ".join(listed.partition("  adult-friedler")[2].split())
     assert described.startswith("Census income (Adult), complete rows of adult.data")
-    assert "(sex, race; used by friedler2019) adult-numbers" in described
+    assert "(sex, race; used by friedler2019) adult-gains" in described
 
 
 def test_what_serves_to_reproduce_a_paper_is_listed_when_asked_for(say):
