@@ -152,7 +152,7 @@ def compare(
         float | None,
         typer.Option(
             min=0,
-            help="With --paper: exit code 1 if a smaller share (above 1: count) is within the tolerance.",
+            help="With --paper: exit code 1 if a smaller share (0 to 1) or fewer values (2 and more) agree.",
             show_default=False,
         ),
     ] = None,
@@ -213,6 +213,9 @@ def compare(
     ] = None,
 ) -> int:
     """Compare runs with a paper's published values, two runs, or what a table of published repeats holds."""
+    if fail_under is not None and fail_under > 1 and not fail_under.is_integer():
+        problem = f"{fail_under:g} is neither a share nor a number of values"
+        raise user_error(problem, "give a share up to 1, or a whole number", "--fail-under")
     about_papers: dict[str, Any] = {"--table": table, "--tolerance": tolerance, "--fail-under": fail_under}
     reading: dict[str, Any] = {
         "design": design,
@@ -336,9 +339,11 @@ def _print_share(comparison: "Reproduction", tolerance: float, fail_under: float
     from fairbench_cli.papers.pages import share_line
 
     line, count, share = share_line(comparison, tolerance)
-    passes = fail_under is None or (count if fail_under > 1 else share) >= fail_under
+    passes = True
     if fail_under is not None:
-        line += f", {'at least' if passes else 'less than'} the {fail_under:g} asked for"
+        noun, found = (" values", count) if fail_under > 1 else (" of all", share)
+        passes = found >= fail_under
+        line += f", {'at least' if passes else 'less than'} the {fail_under:g}{noun} asked for"
     console.fold(line, "" if passes else "bold red")
     return passes
 

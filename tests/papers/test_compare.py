@@ -438,7 +438,9 @@ def test_fail_under_sets_the_exit_code_at_the_very_share(say, adult, tmp_path):
     counts = [say(*base, "--fail-under", str(count)) for count in (k, k + 1)]
     assert k > 1
     assert [done.code for done in counts] == [0, 1]
-    assert f"less than the {k + 1} asked for" in counts[1].out
+    assert f"less than the {k + 1} values asked for" in counts[1].out
+    half = say(*base, "--fail-under", "1.5")
+    assert (half.code, "1.5 is neither a share nor a number of values" in half.err) == (2, True)
     wide = say(*base, "--tolerance", "0.2")
     assert "within 0.02  within 0.05  within 0.2 " in wide.out
 
