@@ -111,7 +111,10 @@ def reproduce(name: str, work: Path, found: Path, jobs: int) -> list[str]:
     for published in job.published:  # writes the comparison anew, so it is the last
         command = ["compare", str(folder), "--paper", results.PAPERS[name], *asked(published)]
         say(f"fairbench {' '.join(command)}")
-        if run_command(command):
+        code = run_command(command)
+        if code > 1:
+            raise SystemExit(2)
+        if code:
             moved.append(f"fewer than {published.least} of the {published.of} published values agree")
     say(", and ".join(moved) or "all came out")
     return moved
