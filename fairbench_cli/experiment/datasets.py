@@ -247,7 +247,7 @@ def _describe_regrouping(prepared: PreparedDataset) -> dict[str, str]:
                 becomes = f"as {attribute.favoured_called}"
             texts[column] = f"the share of {who} {outcome} who are recorded {becomes}"
             if share != 1:
-                texts[column] += f" (times {share:g})"
+                texts[column] += f" ({share:g} β of them)"
             if prepared.spec.bias_direction == "both":
                 texts[column] += ", and of the favoured with another outcome the other way round"
     for j, parents in enumerate(prepared.network.parents if prepared.network else ()):

@@ -493,7 +493,8 @@ def _kind_in_words(source: Mapping[str, Any]) -> str:
         return _KINDS[source["bias_kind"]]
     parents = [column for column in edited_columns(source) if column not in source["regrouped"]]
     if parents:
-        clauses.insert(0, f"the share of favourable outcomes lost by {' and '.join(parents)}")
+        deprived = f"the deprived by {' and '.join(parents)}"
+        clauses.insert(0, f"the share of favourable outcomes that {deprived} lose")
     return " and ".join(clauses)
 
 

@@ -78,7 +78,8 @@ def test_it_is_said_whose_group_is_recorded_wrongly(tmp_path):
     two = planned(tmp_path, {}, beta_on={"race": 1, "sex": 0.5}, edit="as-learned").datasets[0]
     assert two["bias_kind"] == "mixture"
     assert arc_in_words(two) == "race and sex are parents or children of the outcome"
-    assert bias_in_words([two]) == f"the share of favourable outcomes lost by race and {MEN} (times 0.5)"
+    race = "the share of favourable outcomes that the deprived by race lose"
+    assert bias_in_words([two]) == f"{race} and {MEN} (0.5 β of them)"
     plain = planned(tmp_path, {}, edit="as-learned").datasets[0]
     text = bias_in_words([source | {"dataset": "a"}, plain | {"dataset": "b"}])
     assert text == f"prior shift on b, {MEN} on a"
