@@ -5,6 +5,7 @@ import io
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -131,6 +132,20 @@ def test_latex_has_the_numbers_and_every_row_as_many_columns_as_its_table(report
             for mean, half, bold in numbers:
                 assert f"$\\mathbf{{{mean}}}$" in block if bold else mean.removeprefix("-") in block
                 assert not half or f"$\\pm${half}" in block
+
+
+def test_rows_of_one_title_have_the_names_of_their_data_sets(tmp_path):
+    worlds = {"adult": {"none": TECHNIQUES["none"], "repair": TECHNIQUES["repair"]}}
+    worlds |= {name: {"none": TECHNIQUES["none"]} for name in ("own", "dutch")}
+    plan, records = run_of(worlds, betas=(0.0, 0.5), tables={"layout": "paper"})
+    titles = {"adult": "Adult", "own": "Adult", "dutch": "Census"}
+    datasets = tuple(spec.model_copy(update={"title": titles[spec.name]}) for spec in plan.config.datasets)
+    write_report(
+        tmp_path, replace(plan, config=plan.config.model_copy(update={"datasets": datasets})), records
+    )
+    rows = csv.DictReader(io.StringIO(read(tmp_path, "csv")))
+    names = [row["dataset"] for row in rows]
+    assert names == ["Adult (adult)"] * 2 + ["Adult (own)"] * 2 + ["Census"] * 2 + ["Adult"] * 2
 
 
 def test_the_shipped_config_has_the_papers_tables_in_the_papers_order():

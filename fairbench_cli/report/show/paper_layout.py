@@ -35,7 +35,7 @@ def table_by_technique(name: str, run: RunResults) -> Document:
 
     A number is the mean, as `format_cell` writes it, with half its 95 % interval over the repeats. An
     accuracy is in bold where it is above that of ``none`` for the same data set, β and world, both to three
-    decimals. Data sets of one title are one in this.
+    decimals. Data sets of one title are one in this; where both have a row, it has the name too.
     """
     cells_by_setting = group_by(
         run.plan.cells,
@@ -99,8 +99,11 @@ def _section(
             baselines.setdefault((*situation, cell["include_protected"]), accuracy)
     # 3. The rows.
     rows = []
-    for (_, *row_situation), cell_of in cells_by_row.items():
+    n_rows = Counter((title, world, beta) for _, title, _, world, beta in cells_by_row)
+    for (dataset, *row_situation), cell_of in cells_by_row.items():
         title, attribute, world, beta = row_situation
+        if n_rows[title, world, beta] > 1 and title != dataset:
+            title += f" ({dataset})"
         if len(config.datasets) > len(titles):
             title += f", {attribute}"
         if run.plan.has_worlds:
