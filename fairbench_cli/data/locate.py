@@ -139,14 +139,15 @@ def describe_missing(errors: Sequence[MissingFilesError], otherwise: str = "") -
     """
     clauses = []
     references = []
-    file_of: dict[str, DataFile] = {}
+    file_of: dict[tuple[str, str], DataFile] = {}
     looked: dict[str, None] = {}
     for error in errors:
-        new_files = {file.name: file for file in error.files if file.name not in file_of}
+        own_files = {(file.name, file.sha256 or error.card.reference): file for file in error.files}
+        new_files = {key: file for key, file in own_files.items() if key not in file_of}
         file_of |= new_files
         looked |= dict.fromkeys(map(str, error.folders))
         if new_files:
-            clauses.append(f"{join_names(list(new_files))} of {error.card.name}")
+            clauses.append(f"{join_names([name for name, _ in new_files])} of {error.card.name}")
         if any(file.url for file in new_files.values()):
             references.append(error.card.reference)
     noun = "data file"
@@ -157,7 +158,7 @@ def describe_missing(errors: Sequence[MissingFilesError], otherwise: str = "") -
     fetch = ""
     if references:
         fetch = f"run `{shlex.join(['fairbench', 'data', 'fetch', *references])}`, or "
-    by_hand = [name for name, file in file_of.items() if not file.url]
+    by_hand = [file.name for file in file_of.values() if not file.url]
     if references and by_hand:
         fetch = f"{fetch.removesuffix('or ')}and "
         folder = f"the folder of {join_names(by_hand)}"

@@ -6,7 +6,14 @@ import pytest
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import find_card, read_card
-from fairbench_cli.data.locate import cache_folder, data_folders, file_sha256, locate_files
+from fairbench_cli.data.locate import (
+    MissingFilesError,
+    cache_folder,
+    data_folders,
+    describe_missing,
+    file_sha256,
+    locate_files,
+)
 
 CARD = """name: mine
 files:
@@ -60,6 +67,20 @@ def test_what_is_missing_says_where_it_was_looked_for_and_how_to_get_it(tmp_path
     (tmp_path / "x/a.csv").write_text("right")
     with pytest.raises(UserError, match=r"data file b\.csv of mine not found.*\n  fix: give its folder with"):
         locate_files(card, [tmp_path / "x"])
+
+
+def test_files_of_one_name_are_two_where_they_are_not_the_same(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine.yaml").write_text(
+            CARD.replace("SHA", SHA).replace("name: mine", f"name: {name}")
+        )
+    missing = []
+    for name in ("one", "two"):
+        with pytest.raises(MissingFilesError) as caught:
+            locate_files(read_card(tmp_path / name / "mine.yaml"), [tmp_path])
+        missing.append(caught.value)
+    assert "data files a.csv, b.csv of one; b.csv of two not found" in describe_missing(missing).what
 
 
 def test_a_card_without_files_is_a_network_alone(tmp_path):
