@@ -7,11 +7,13 @@ by. Each ends in ``-legacy``; those that end in ``-binary-legacy`` are over the 
 group, the others over all levels of the attribute.
 """
 
+import csv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Literal
+from pathlib import Path
+from typing import Literal, cast
 
 import numpy as np
 
@@ -53,99 +55,18 @@ class Alias:
         return templates.get(self.how, f"{self.how} {{}}").format(listed)
 
 
-_CARDOSO = "Cardoso et al. 2019"
-_SURVEY = "Žliobaitė 2017"
-_AEQUITAS = "Aequitas (Saleiro et al. 2018)"
-_FRIEDLER = "Friedler et al. 2019"
-_HARDT = "Hardt et al. 2016"
-_COMMON = "common"
-_FAIRLEARN = "fairlearn"
-_AIF360 = "AIF360"
-_ODDS = ("tpr-spread", "fpr-spread")
-
-# The rates that Friedler et al. average over groups, by their names, with sources; and those they compare.
-_AVERAGED = {
-    **{rate: (rate, _FRIEDLER) for rate in ("accuracy", "tpr", "tnr", "bcr")},
-    "calibration-positive": ("ppv", f"{_FRIEDLER}, calibration+"),
-    "calibration-negative": ("npv", f"{_FRIEDLER}, calibration− as the text has it"),
-    "calibration-negative-stored": ("for", f"{_FRIEDLER}, calibration− as its published files have it"),
-}
-_COMPARED = ("accuracy", "tpr", "tnr", "bcr", "ppv", "npv")
+def _read_aliases() -> tuple[Alias, ...]:
+    """Read ``literature_names.csv``: a name in a row, its metrics with blanks between them."""
+    aliases = []
+    text = Path(__file__).with_suffix(".csv").read_text(encoding="utf-8")
+    for row in csv.DictReader(text.splitlines()):
+        how = cast("Combination", row["how"])
+        metrics = tuple(row["metrics"].split())
+        aliases.append(Alias(row["name"], row["source"], metrics, how, usual=row["usual"] == "yes"))
+    return tuple(aliases)
 
 
-def _mean_aliases(name: str, rate: str, source: str) -> tuple[Alias, ...]:
-    """Return the mean of a rate over all levels, and over the pair of groups."""
-    pair = (f"{rate}-of-group", f"{rate}-of-reference")
-    return (
-        Alias(f"sensitive-{name}", source, (f"{rate}-mean-of-groups",)),
-        Alias(f"sensitive-{name}-binary", source, pair, "mean of"),
-    )
-
-
-def _comparison_aliases(rate: str) -> tuple[Alias, ...]:
-    """Return the comparisons of a rate: of all levels with the reference, and of the pair of groups."""
-    name = f"comparative-sensitive-{rate}"
-    return (
-        Alias(name, _FRIEDLER, (f"{rate}-mean-difference",), "one plus"),
-        Alias(f"{name}-binary", _FRIEDLER, (f"{rate}-difference",), "one plus"),
-        Alias(f"{name}-ratio", _FRIEDLER, (f"{rate}-mean-ratio",)),
-        Alias(f"{name}-ratio-binary", _FRIEDLER, (f"{rate}-ratio",)),
-    )
-
-
-ALIASES: tuple[Alias, ...] = (
-    # Differences and ratios of selection rates.
-    Alias("acceptance-rate", "Žliobaitė 2015", ("selection-rate",)),
-    Alias(
-        "discrimination",
-        f"{_CARDOSO}, eq. 1; the mean difference of {_SURVEY}",
-        ("selection-rate-difference",),
-        "swapped",
-        usual=True,
-    ),
-    Alias("statistical-parity-difference", _AIF360, ("selection-rate-difference",), usual=True),
-    Alias("cv", f"{_FRIEDLER}, after Calders & Verwer 2010", ("selection-rate-difference",), "one plus"),
-    Alias("impact-ratio", f"{_SURVEY}; the ratio of the four-fifths rule", ("selection-rate-ratio",)),
-    Alias("disparate-impact", _AIF360, ("selection-rate-ratio",), usual=True),
-    Alias("dibinary", f"DIbinary of {_FRIEDLER}", ("selection-rate-ratio",)),
-    Alias("diavgall", f"DIavgall of {_FRIEDLER}", ("selection-rate-mean-ratio",)),
-    Alias("diavgall-binary", f"DIavgall of {_FRIEDLER}, over two groups", ("selection-rate-ratio",)),
-    Alias("likelihood-ratio", _SURVEY, ("selection-rate-ratio",), "swapped"),
-    Alias("demographic-parity-difference", _FAIRLEARN, ("selection-rate-spread",), usual=True),
-    Alias("demographic-parity-ratio", _FAIRLEARN, ("selection-rate-worst-ratio",), usual=True),
-    Alias("two-proportions-z", _SURVEY, ("selection-rate-z",), "swapped"),
-    Alias("two-proportions-p", _SURVEY, ("selection-rate-p",)),
-    # Error rates.
-    Alias("overestimation", f"{_CARDOSO}, eq. 2", ("fpr-difference",), "swapped", usual=True),
-    Alias("underestimation", f"{_CARDOSO}, eq. 3", ("fnr-difference",), usual=True),
-    Alias("equal-opportunity", f"{_HARDT}; equal_opportunity_difference of {_FAIRLEARN}", ("tpr-spread",)),
-    Alias("equal-opportunity-difference", f"{_AIF360} (signed)", ("tpr-difference",), usual=True),
-    Alias("equal-opportunity-ratio", _FAIRLEARN, ("tpr-worst-ratio",)),
-    Alias("equalised-odds", _HARDT, _ODDS, "largest of"),
-    Alias("equalised-odds-difference", _FAIRLEARN, _ODDS, "largest of", usual=True),
-    Alias("equalized-odds-difference", _FAIRLEARN, _ODDS, "largest of"),
-    Alias("equalised-odds-ratio", _FAIRLEARN, ("tpr-worst-ratio", "fpr-worst-ratio"), "smallest of"),
-    Alias("equalized-odds-ratio", _FAIRLEARN, ("tpr-worst-ratio", "fpr-worst-ratio"), "smallest of"),
-    Alias("average-odds-difference", _AIF360, ("fpr-difference", "tpr-difference"), "mean of", usual=True),
-    Alias("calibration-positive", f"sensitive-calibration+ of {_FRIEDLER}", ("ppv-mean-of-groups",)),
-    Alias("calibration-negative", f"sensitive-calibration− of {_FRIEDLER} (text)", ("npv-mean-of-groups",)),
-    *chain.from_iterable(_mean_aliases(name, rate, source) for name, (rate, source) in _AVERAGED.items()),
-    *chain.from_iterable(map(_comparison_aliases, _COMPARED)),
-    # Rates.
-    Alias("pprev", _AEQUITAS, ("selection-rate",)),
-    Alias("ppr", _AEQUITAS, ("selected-share",)),
-    Alias("prev", _AEQUITAS, ("base-rate",)),
-    Alias("share", _AEQUITAS, ("group-share",)),
-    Alias("precision", _COMMON, ("ppv",)),
-    Alias("recall", _COMMON, ("tpr",)),
-    Alias("sensitivity", _COMMON, ("tpr",)),
-    Alias("specificity", _COMMON, ("tnr",)),
-    Alias("balanced-accuracy", _COMMON, ("bcr",), usual=True),
-    Alias("true-positive-rate", _FAIRLEARN, ("tpr",)),
-    Alias("false-positive-rate", _FAIRLEARN, ("fpr",)),
-    Alias("true-negative-rate", _FAIRLEARN, ("tnr",)),
-    Alias("false-negative-rate", _FAIRLEARN, ("fnr",)),
-)
+ALIASES = _read_aliases()
 
 _COMBINE: dict[Combination, Callable[[Floats], Floats]] = {
     "same": lambda values: values[0],
@@ -203,9 +124,12 @@ SOURCE = "the program of Friedler et al. 2019; for comparison with its published
 # What the program takes for a rate that is 0/0, of a group that has rows.
 WITHOUT_A_CASE = {"tpr": 0.0, "tnr": 1.0, "ppv": 1.0, "for": 1.0}
 
-# The rates that the program compares, and what it averages over groups.
+# The rates that the program compares, and what else it averages over groups, by the names of its measures.
 COMPARED = ("accuracy", "tpr", "tnr")
-SENSITIVE = (*COMPARED, "calibration-positive", "calibration-negative-stored")
+SENSITIVE = dict(zip(COMPARED, COMPARED, strict=True)) | {
+    "calibration-positive": "ppv",
+    "calibration-negative-stored": "for",
+}
 
 
 def group_rates(counts: Counts, rate: str) -> Floats:
@@ -321,8 +245,7 @@ def _legacy_rules() -> dict[str, tuple[Callable[[Counts], Floats], str]]:
     }
     for end in ("", "-binary"):
         rules[f"diavgall{end}"] = diavgall, f"{_QUOTIENT}; a mean of 0 is 1"
-        for name in SENSITIVE:
-            rate, _ = _AVERAGED[name]
+        for name, rate in SENSITIVE.items():
             rules[f"sensitive-{name}{end}"] = partial(mean_of_group_rates, rate=rate), of_mean[rate]
         for rate in COMPARED:
             name = f"comparative-sensitive-{rate}"

@@ -1,45 +1,40 @@
 """What Friedler et al. (2019) look at, as parts of the report of any run whose config asks for it."""
 
-from fairbench_cli.papers import friedler_analyses
-from fairbench_cli.report.parts.part import RunPart
+from fairbench_cli.papers import friedler_analyses as analyses
+from fairbench_cli.report.parts.part import MakeFrame, RunPart
+
+
+def _part_of_figure(name: str, function: str, **frames: MakeFrame) -> RunPart:
+    """Return the part of a figure that a config may ask for, with its CSV files."""
+    return RunPart(
+        name,
+        applies=lambda plan: name in plan.config.figures,
+        frames=frames,
+        figures={name: f"papers.friedler_figures:{function}"},
+    )
+
 
 PARTS = (
-    RunPart(
+    _part_of_figure(
         "correlations",
-        applies=lambda plan: "correlations" in plan.config.figures,
-        frames={
-            "correlations": friedler_analyses.correlations_frame,
-            "correlation_pairs": friedler_analyses.pairs_frame,
-            "correlation_clusters": friedler_analyses.clusters_frame,
-        },
-        figures={"correlations": "papers.friedler_figures:draw_correlations"},
+        "draw_correlations",
+        correlations=analyses.correlations_frame,
+        correlation_pairs=analyses.pairs_frame,
+        correlation_clusters=analyses.clusters_frame,
     ),
-    RunPart(
-        "metric-pairs",
-        applies=lambda plan: "metric-pairs" in plan.config.figures,
-        frames={"metric_pairs": friedler_analyses.metric_pairs_frame},
-        figures={"metric-pairs": "papers.friedler_figures:draw_metric_pairs"},
-    ),
-    RunPart(
-        "stability",
-        applies=lambda plan: "stability" in plan.config.figures,
-        frames={"stability": friedler_analyses.stability_frame},
-        figures={"stability": "papers.friedler_figures:draw_stability"},
-    ),
-    RunPart(
-        "representations",
-        applies=lambda plan: "representations" in plan.config.figures,
-        frames={"representations": friedler_analyses.representations_frame},
-        figures={"representations": "papers.friedler_figures:draw_representations"},
+    _part_of_figure("metric-pairs", "draw_metric_pairs", metric_pairs=analyses.metric_pairs_frame),
+    _part_of_figure("stability", "draw_stability", stability=analyses.stability_frame),
+    _part_of_figure(
+        "representations", "draw_representations", representations=analyses.representations_frame
     ),
     RunPart(
         "combined-attributes",
-        tables={"combined-attributes": friedler_analyses.combined_table},
+        tables={"combined-attributes": analyses.combined_table},
         figures={"combined-attributes": "papers.friedler_figures:draw_combined"},
     ),
     RunPart(
         "overview",
-        tables={"overview": friedler_analyses.overview_table},
+        tables={"overview": analyses.overview_table},
         figures={"overview": "papers.friedler_figures:draw_overview"},
     ),
 )

@@ -514,15 +514,10 @@ def compute_tests(
     p, outside, exact, too_few = _compute_p_values(names, rows, ref, total, allowed)
     taus = allowed.ratio_limits
     z = NormalDist().inv_cdf((1 + confidence) / 2)
-    numerator, denominator, ref_numerator, ref_denominator = (
-        rows.numerator,
-        rows.denominator,
-        ref.numerator,
-        ref.denominator,
-    )
+    counts = (rows.numerator, rows.denominator, ref.numerator, ref.denominator)
     with np.errstate(invalid="ignore"):
-        z_low = score_test.score_z(numerator, denominator, ref_numerator, ref_denominator, taus)
-        z_high = score_test.score_z(numerator, denominator, ref_numerator, ref_denominator, 1 / taus)
+        z_low = score_test.score_z(*counts, taus)
+        z_high = score_test.score_z(*counts, 1 / taus)
         within = (z_low > z) & (z_high < -z)
     if allowed.by_margin.any():
         low, high = difference_limits(names, rows, ref, confidence)
@@ -568,23 +563,16 @@ def _compute_p_values(
 
     `total` is the sum of the numerators of all groups.
     """
-    numerator, denominator, ref_numerator, ref_denominator = (
-        rows.numerator,
-        rows.denominator,
-        ref.numerator,
-        ref.denominator,
-    )
-    p, exact = score_test.equal_rates(numerator, denominator, ref_numerator, ref_denominator)
-    outside = score_test.outside_band_p(
-        numerator, denominator, ref_numerator, ref_denominator, allowed.ratio_limits
-    )
+    counts = (rows.numerator, rows.denominator, ref.numerator, ref.denominator)
+    p, exact = score_test.equal_rates(*counts)
+    outside = score_test.outside_band_p(*counts, allowed.ratio_limits)
     if allowed.by_margin.any():
-        counts, rho = _difference_counts(names, rows, ref, total)
-        of_margins = score_test.difference_outside_p(*counts, allowed.margins, rho)
+        margin_counts, rho = _difference_counts(names, rows, ref, total)
+        of_margins = score_test.difference_outside_p(*margin_counts, allowed.margins, rho)
         outside = np.where(allowed.by_margin, of_margins, outside)
     # Weights leave too few rows to test where so few are expected, of the rows or of what they are worth.
     expected = np.fmin(
-        score_test.smallest_expected_count(numerator, denominator, ref_numerator, ref_denominator),
+        score_test.smallest_expected_count(*counts),
         score_test.smallest_expected_count(
             rows.plain_numerator, rows.plain_denominator, ref.plain_numerator, ref.plain_denominator
         ),
