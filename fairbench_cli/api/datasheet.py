@@ -10,19 +10,13 @@ import numpy as np
 
 from fairbench_cli.audit.compare.report import Interval
 from fairbench_cli.base.errors import UserError
+from fairbench_cli.data import locate
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.checks.check import CardCheck, check_rows
 from fairbench_cli.data.checks.groups import Side, UnknownOutcomes, count_unknown_outcomes
 from fairbench_cli.data.checks.rows import read_raw_rows
 from fairbench_cli.data.croissant import named_columns, to_croissant
 from fairbench_cli.data.load import load
-from fairbench_cli.data.locate import (
-    LocatedFiles,
-    find_card_and_folders,
-    find_file,
-    has_network,
-    locate_files,
-)
 from fairbench_cli.data.table import Codes, Column, Floats, Rows
 from fairbench_cli.measures.counts import divide
 from fairbench_cli.measures.groups import CROSS
@@ -140,14 +134,14 @@ def croissant_of(name: str, data_dir: Path | None = None) -> dict[str, Any]:
 
 def _opened(
     name: str, data_dir: Path | None
-) -> tuple[Card, LocatedFiles | None, tuple[BayesNet, Meta] | None]:
+) -> tuple[Card, locate.LocatedFiles | None, tuple[BayesNet, Meta] | None]:
     """Return a card, its files if they are here, and its network if one ships; refuse damaged files."""
-    card, folders = find_card_and_folders(name, data_dir)
-    network = open_network(card.name) if has_network(card) else None
+    card, folders = locate.find_card_and_folders(name, data_dir)
+    network = open_network(card.name) if locate.has_network(card) else None
     try:
-        return card, locate_files(card, folders), network
+        return card, locate.locate_files(card, folders), network
     except UserError:
-        if any(find_file(file, folders) for file in card.files):
+        if any(locate.find_file(file, folders) for file in card.files):
             raise
         return card, None, network
 
@@ -163,7 +157,7 @@ def _of_network(card: Card, net: BayesNet, meta: Meta) -> Datasheet:
     return Datasheet(card, "network", rows, net.columns, *rates, network=meta)
 
 
-def _of_files(card: Card, files: LocatedFiles, network: Meta | None) -> Datasheet:
+def _of_files(card: Card, files: locate.LocatedFiles, network: Meta | None) -> Datasheet:
     rows = read_raw_rows(card, files)
     dataset = rows.dataset
     assert dataset is not None  # noqa: S101 - only tables without a card have none

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from fairbench_cli.audit import written_plan
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.config import DEFAULT, PlanConfig
 from fairbench_cli.audit.number_planning import ALIKE, NumberPlan
@@ -23,14 +24,6 @@ from fairbench_cli.audit.parts.allowed import format_margin
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.scan.open import count_groups
 from fairbench_cli.audit.scan.slices import Slice, Tally
-from fairbench_cli.audit.written_plan import (
-    Columns,
-    PlannedPair,
-    WrittenPlan,
-    chance_cell,
-    columns_of_needed,
-    format_rounded,
-)
 from fairbench_cli.base.errors import Flag, UserError, format_value, user_error
 from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.model import (
@@ -59,7 +52,7 @@ SIZES = "group sizes"  # in messages, instead of a file
 
 
 @dataclass(frozen=True)
-class ShownRatios(PlannedPair):
+class ShownRatios(written_plan.PlannedPair):
     """What the rows at hand can show.
 
     Parameters
@@ -84,7 +77,7 @@ class ShownRatios(PlannedPair):
 
 
 @dataclass(frozen=True)
-class NeededRows(PlannedPair):
+class NeededRows(written_plan.PlannedPair):
     """How many rows a verdict takes, the groups as large to each other as at hand.
 
     Parameters
@@ -110,7 +103,7 @@ class NeededRows(PlannedPair):
 
 
 @dataclass(frozen=True, repr=False)
-class AuditPlan(WrittenPlan):
+class AuditPlan(written_plan.WrittenPlan):
     """A plan of an audit of rates; `source` is the file, or `SIZES`."""
 
     kinds: ClassVar[Mapping[str, type]] = {"shown": ShownRatios, "needed": NeededRows}
@@ -136,7 +129,7 @@ class AuditPlan(WrittenPlan):
         return [(rate + difference) / rate for difference in differences]
 
     @property
-    def designs(self) -> Iterator[tuple[PlannedPair, float, float]]:
+    def designs(self) -> Iterator[tuple[written_plan.PlannedPair, float, float]]:
         """Every comparison, with the rates of its reference and the ratios to it."""
         for pair, rate in product(self.compared, self.config.rate):
             for ratio in self.true_ratios(rate):
@@ -218,11 +211,11 @@ def make_plan(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConf
             problem = "nothing says how many rows each group has"
             fix = "write white=1000,black=200, or name a file; of numbers give their standard deviation: "
             raise user_error(problem, (fix, Flag("sd", 5000)))
-        alike = PlannedPair("group", "group", "reference", 1, 1)
+        alike = written_plan.PlannedPair("group", "group", "reference", 1, 1)
         return NumberPlan(config, ALIKE, 0, (alike,), config.comparisons or 1)
     tally = _count_rows(source, config)
     references.check_references(tally, config)
-    compared: list[PlannedPair] = []
+    compared: list[written_plan.PlannedPair] = []
     family = 0
     # Nobody is selected yet: a reference that will be chosen by its rate is, for now, the largest group.
     chosen = config.model_copy(update={"ref_method": "majority"})
@@ -298,7 +291,7 @@ def _make_slice(attribute: str, sizes: Any) -> Slice:
     return Slice("", "", attribute, Counts(tuple(rows_of_group), n), n.astype(np.int64), n, labelled=False)
 
 
-def _pair_groups(group_counts: Slice, config: PlanConfig) -> Iterator[PlannedPair]:
+def _pair_groups(group_counts: Slice, config: PlanConfig) -> Iterator[written_plan.PlannedPair]:
     """Yield each group with its reference."""
     reference_index = references.usual_reference(group_counts, config)
     rows = group_counts.rows.tolist()
@@ -315,10 +308,12 @@ def _pair_groups(group_counts: Slice, config: PlanConfig) -> Iterator[PlannedPai
                 reference = references.REST_NAME
             else:
                 reference = group_counts.counts.groups[reference_index]
-            yield PlannedPair(group_counts.attribute, group_counts.counts.groups[g], reference, *counted)
+            yield written_plan.PlannedPair(
+                group_counts.attribute, group_counts.counts.groups[g], reference, *counted
+            )
 
 
-def _detectable_ratios(pair: PlannedPair, rate: float, plan: AuditPlan) -> ShownRatios:
+def _detectable_ratios(pair: written_plan.PlannedPair, rate: float, plan: AuditPlan) -> ShownRatios:
     design = TwoGroups(pair.rows, pair.reference_rows, rate, plan.criterion)
     power = plan.config.power
     equal = design.chances(1.0)
@@ -331,7 +326,9 @@ def _detectable_ratios(pair: PlannedPair, rate: float, plan: AuditPlan) -> Shown
     )
 
 
-def _rows_for_ratio(pair: PlannedPair, rate: float, ratio: float, plan: AuditPlan) -> NeededRows | None:
+def _rows_for_ratio(
+    pair: written_plan.PlannedPair, rate: float, ratio: float, plan: AuditPlan
+) -> NeededRows | None:
     both_rows = pair.rows + pair.reference_rows
     total = float(rows_needed(rate, ratio, pair.rows / both_rows, plan.criterion, plan.config.power))
     if math.isnan(total):
@@ -447,12 +444,12 @@ def _describe_differences(row: ShownRatios) -> str:
 
 def _format_ratio(value: float, *, up: bool = False) -> str:
     """Write a ratio rounded down: at most what was found; or up."""
-    return format_rounded(value, 2, up=up)
+    return written_plan.format_rounded(value, 2, up=up)
 
 
 def _format_points(value: float, *, up: bool = False) -> str:
     """Write a difference in points, rounded likewise."""
-    return format_rounded(value, 1, up=up, scale=100, sign="+")
+    return written_plan.format_rounded(value, 1, up=up, scale=100, sign="+")
 
 
 def _gap_cell(value: float, plan: AuditPlan, *, up: bool = False) -> TableCell:
@@ -462,14 +459,14 @@ def _gap_cell(value: float, plan: AuditPlan, *, up: bool = False) -> TableCell:
 
 
 def _table_of_shown(plan: AuditPlan) -> TextTable:
-    columns: Columns = {
+    columns: written_plan.Columns = {
         "comparison": lambda row: TableCell(str(row), row.rows_text),
         "rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate),
         "fails up to": lambda row: _gap_cell(row.fails_below, plan),
         "fails from": lambda row: _gap_cell(row.fails_above, plan, up=True),
         "passes from": lambda row: _gap_cell(row.passes_from, plan, up=True),
         "to": lambda row: _gap_cell(row.passes_to, plan),
-        "passes if equal": lambda row: chance_cell(row.equal_passes),
+        "passes if equal": lambda row: written_plan.chance_cell(row.equal_passes),
     }
     return table_of("", columns, plan.shown)
 
@@ -488,11 +485,11 @@ def _table_notes(plan: AuditPlan) -> tuple[str, ...]:
 
 
 def _table_of_needed(rows: Sequence[NeededRows], plan: AuditPlan, view: View) -> TextTable:
-    rate: Columns = {"rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate)}
-    return view.table("", columns_of_needed(rate | _column_of_gaps(plan)), rows)
+    rate: written_plan.Columns = {"rate": lambda row: TableCell(f"{row.rate:g}", "", row.rate)}
+    return view.table("", written_plan.columns_of_needed(rate | _column_of_gaps(plan)), rows)
 
 
-def _column_of_gaps(plan: AuditPlan) -> Columns:
+def _column_of_gaps(plan: AuditPlan) -> written_plan.Columns:
     """Return the column of true ratios, or of true differences."""
 
     def points(row: NeededRows) -> TableCell:

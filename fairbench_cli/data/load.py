@@ -23,6 +23,7 @@ from fairbench_cli.base.errors import (
 )
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.yaml_document import KeyPath
+from fairbench_cli.data import number_writing
 from fairbench_cli.data.card import UNKNOWN, Card
 from fairbench_cli.data.columns import (
     MISSING,
@@ -45,16 +46,6 @@ from fairbench_cli.data.columns import (
 )
 from fairbench_cli.data.files import TextCells, guess_separator, has_different_cells, read_cells
 from fairbench_cli.data.locate import LocatedFiles, file_sha256
-from fairbench_cli.data.number_writing import (
-    GAPS,
-    NO_VALUE,
-    PLAIN,
-    Notation,
-    NumberDoubt,
-    NumberWriting,
-    find_named_value,
-    find_writing,
-)
 from fairbench_cli.data.roles import (
     check_joint_names,
     check_named_values,
@@ -84,7 +75,7 @@ from fairbench_cli.data.table import (
 )
 
 MOST_PEOPLE = 20_000_000  # that the rows of a file may stand for
-STATED: dict[str, Notation] = {".": "point", ",": "comma"}
+STATED: dict[str, number_writing.Notation] = {".": "point", ",": "comma"}
 """How numbers are written, by what a card says of decimals."""
 MANY_LEVELS = 50  # levels; a column of more, all numbers, is a number
 
@@ -262,7 +253,9 @@ def _spelled_as_in_card(cells: Cells, values: set[str]) -> dict[str, str]:
     """Return the value that a card names by each cell that writes the same whole number, 1 as 1.0."""
     numbers = [value for value in values if value[-1:].isdigit()]
     present = set(cells.unique()) if numbers else set()
-    by_cell = {find_named_value(value, present): value for value in numbers if value not in present}
+    by_cell = {
+        number_writing.find_named_value(value, present): value for value in numbers if value not in present
+    }
     return {cell: value for cell, value in by_cell.items() if cell != value}
 
 
@@ -274,19 +267,19 @@ def _with_plain_numbers(card: Card, cells: Cells) -> Cells:
     """Return the cells of a column of numbers with these as plain ones; refuse those that show no one way."""
     name = str(cells.name)
     values = [cell for cell in cells.unique() if cell not in card.missing]
-    writing = find_writing(values)
-    if isinstance(writing, NumberDoubt):
+    writing = number_writing.find_writing(values)
+    if isinstance(writing, number_writing.NumberDoubt):
         if card.decimal and STATED[card.decimal] in writing.ways:
-            return relabel_cells(cells, NumberWriting(STATED[card.decimal]).to_plain)
+            return relabel_cells(cells, number_writing.NumberWriting(STATED[card.decimal]).to_plain)
         raise Misfit(name, f"has {writing}", _ways_out(name, writing), *writing.cells)
-    if writing is None or writing == PLAIN:
+    if writing is None or writing == number_writing.PLAIN:
         if card.decimal == ",":
             _refuse_points(name, values)
         return cells
     return relabel_cells(cells, writing.to_plain)
 
 
-def _ways_out(name: str, doubt: NumberDoubt) -> str:
+def _ways_out(name: str, doubt: number_writing.NumberDoubt) -> str:
     """Return the lines to write in a card, by what numbers may mean."""
     ways = []
     for notation, meaning in doubt.ways.items():
@@ -316,7 +309,7 @@ def _select_kept_rows(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     for name, values in card.keep.items():
         frame = frame[frame[name].isin(values)]
     for name, between in card.keep_between.items():
-        frame = frame[~frame[name].isin(set(GAPS) | set(card.missing))]
+        frame = frame[~frame[name].isin(set(number_writing.GAPS) | set(card.missing))]
         numbers = parse_numbers(name, frame[name], whole=False)
         low, high = (limit if limit is not None else np.nan for limit in (between.low, between.high))
         frame = frame[~((numbers < low) | (numbers > high))]  # nothing is below or above NaN
@@ -388,7 +381,7 @@ def _check_levels_and_label(card: Card, frame: pd.DataFrame) -> Iterator[Problem
             continue
         present = frame[name].unique()
         word = yaml_word(name)
-        odd = [cell for cell in present if cell.lower() in NO_VALUE and cell not in gaps]
+        odd = [cell for cell in present if cell.lower() in number_writing.NO_VALUE and cell not in gaps]
         numbers = [cell for cell in present if cell not in odd and cell not in gaps]
         if (kind := find_kind(numbers)) != "nominal":
             odd_text = "".join(f" and {format_value(cell)}" for cell in odd)
@@ -756,9 +749,9 @@ def _refuse_gaps(card: Card, cells: Cells) -> "pd.Series[bool]":
     column = card.column(name)
     gap = cells.isin(card.missing)
     if column.if_missing == "level":
-        homeless = cells.isin(GAPS) & ~gap
+        homeless = cells.isin(number_writing.GAPS) & ~gap
     else:
-        homeless = cells.isin(GAPS) | gap
+        homeless = cells.isin(number_writing.GAPS) | gap
     if not homeless.any():
         return gap
     cell = str(cells[homeless].iloc[0])
@@ -984,7 +977,10 @@ def table_from_csv(path: str | Path) -> Table:
             raise user_error(f'two columns are called "{name}"', "give every column a name of its own", where)
     for name in frame.columns:
         n_levels = frame[name].nunique()
-        if n_levels > MANY_LEVELS and find_kind(set(frame[name]).difference(GAPS)) != "nominal":
+        if (
+            n_levels > MANY_LEVELS
+            and find_kind(set(frame[name]).difference(number_writing.GAPS)) != "nominal"
+        ):
             problem = f'column "{name}" has {n_levels} different numbers, each of which would be a level'
             card = shlex.quote(str(Path(path).with_suffix(".yaml")))
             init = f"`fairbench init {shlex.quote(str(path))}`"

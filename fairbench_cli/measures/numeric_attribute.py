@@ -11,14 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairbench_cli.measures import regression
-from fairbench_cli.measures.classes import (
-    PERMUTATIONS,
-    EffectiveRows,
-    clustered_rows,
-    compare_classes,
-    permutation_p,
-)
+from fairbench_cli.measures import classes, regression
 from fairbench_cli.measures.counts import Floats, divide, row_masses
 from fairbench_cli.measures.functions import shared_information
 from fairbench_cli.measures.means import mean_interval
@@ -146,7 +139,7 @@ def binned_information(
     clusters: ArrayLike | None = None,
     *,
     bins: int = INFORMATION_BINS,
-    permutations: int = PERMUTATIONS,
+    permutations: int = classes.PERMUTATIONS,
 ) -> BinnedInformation:
     """Return the mutual information of an attribute and an outcome in bins of equally many rows.
 
@@ -189,7 +182,7 @@ def binned_information(
     bits, root = shared_information(shares)
     p = math.nan
     if not math.isnan(effective.rows):
-        p = permutation_p(shares, effective.rows, _bits_of_tables, rng, permutations)
+        p = classes.permutation_p(shares, effective.rows, _bits_of_tables, rng, permutations)
     return BinnedInformation(float(bits), float(divide(bits, root)), p, shape, effective.rows)
 
 
@@ -199,13 +192,13 @@ def _bits_of_tables(tables: Floats) -> Floats:
 
 def _effective_rows(
     x_codes: ArrayLike, y_codes: ArrayLike, mass: Floats | None, clusters: ArrayLike | None
-) -> EffectiveRows:
+) -> classes.EffectiveRows:
     """Return the independent rows that a table is worth."""
     if clusters is not None:
-        return clustered_rows(clusters, x_codes, y_codes, mass)
+        return classes.clustered_rows(clusters, x_codes, y_codes, mass)
     if mass is not None:
-        return EffectiveRows(_kish_rows(mass))
-    return EffectiveRows(float(np.size(x_codes)))
+        return classes.EffectiveRows(_kish_rows(mass))
+    return classes.EffectiveRows(float(np.size(x_codes)))
 
 
 def _kish_rows(mass: Floats) -> float:
@@ -286,7 +279,7 @@ def mean_curve(
         low, high = wilson_interval(moments.mean * means.rows, means.rows, confidence)
         selected = np.bincount(rows.codes, rows.mass * rows.y, rows.n_bins)
         effective = _effective_rows(rows.codes, rows.y, rows.mass, rows.clusters)
-        p = compare_classes(np.stack([moments.weight - selected, selected], axis=1), rng, effective).p
+        p = classes.compare_classes(np.stack([moments.weight - selected, selected], axis=1), rng, effective).p
     else:
         low = means.low
         high = means.high
@@ -479,7 +472,7 @@ def examine_attribute(
     *,
     step: float = STEP,
     confidence: float = 0.95,
-    permutations: int = PERMUTATIONS,
+    permutations: int = classes.PERMUTATIONS,
 ) -> AttributeDependence:
     """Return the dependence of an outcome on a numeric attribute, in four ways.
 

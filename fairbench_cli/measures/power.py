@@ -21,14 +21,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairbench_cli.measures import score_test
 from fairbench_cli.measures.counts import Floats, as_floats, divide
-from fairbench_cli.measures.score_test import (
-    FEW_EXPECTED,
-    difference_interval,
-    equal_rates,
-    score_z,
-    smallest_expected_count,
-)
 from fairbench_cli.measures.significance import normal_p, normal_quantile
 
 MOST_TABLES = 50_000  # that are gone through; with more rows the normal approximation is as good
@@ -208,7 +202,7 @@ class TwoGroups:
         above = group_rate > highest + SAME * reference_rate
         differ = np.zeros(x.shape, dtype=bool)
         outside = below | above
-        p, _ = equal_rates(x[outside], n[outside], y[outside], m[outside])
+        p, _ = score_test.equal_rates(x[outside], n[outside], y[outside], m[outside])
         differ[outside] = p < self.rule.alpha
         passes = self._lies_within(x, n, y, m)
         weights = _binomial(self._seen, self.m, np.array(self.rate))
@@ -218,11 +212,13 @@ class TwoGroups:
         """Return for which tables the whole interval is allowed."""
         margin = self.rule.margin
         if margin is not None:
-            low, high = difference_interval(x, n, y, m, self.rule.confidence)
+            low, high = score_test.difference_interval(x, n, y, m, self.rule.confidence)
             return np.asarray((low > -margin) & (high < margin))
         tau = self.rule.tau
         z = self.rule.limit
-        return np.asarray((score_z(x, n, y, m, tau) > z) & (score_z(x, n, y, m, 1 / tau) < -z))
+        return np.asarray(
+            (score_test.score_z(x, n, y, m, tau) > z) & (score_test.score_z(x, n, y, m, 1 / tau) < -z)
+        )
 
     def _nearest(self, far: float, side: str, power: float) -> float:
         """Return the ratio nearest to 1, up to exp(far), at which the chance of a side is `power`."""
@@ -327,7 +323,7 @@ def _rejection_limits(seen: Floats, n: Floats, m: Floats, rule: Criterion) -> tu
     for sign in (-1, 1):
         limit = seen + (b + sign * root) / (2 * a)
         hits = np.clip(limit, 0.0, 1.0) * n
-        is_small = smallest_expected_count(hits, n, seen * m, m) < FEW_EXPECTED
+        is_small = score_test.smallest_expected_count(hits, n, seen * m, m) < score_test.FEW_EXPECTED
         limits.append(np.where(is_small, limit + sign * (1 / n + 1 / m) / 2, limit))
     return limits[0], limits[1]
 
@@ -348,7 +344,7 @@ def _rates_at_scores(seen: Floats, n: Floats, m: Floats, rule: Criterion) -> Flo
     away = z * np.sqrt(np.maximum(variance, 1e-18))
     for _ in range(ROUNDS):
         measured = np.clip(middle + away, 0.0, 1.0)
-        score = score_z(measured * n, n, seen * m, m, ratio)
+        score = score_test.score_z(measured * n, n, seen * m, m, ratio)
         away = np.where((score * z > 0) & np.isfinite(score), divide((measured - middle) * z, score), away)
     return np.asarray(middle + away)
 
@@ -366,12 +362,12 @@ def _rates_at_margin(
         far = np.clip(near + sign * margin, 0.0, 1.0)
         for _ in range(HALVINGS_OF_RATES):
             middle = (near + far) / 2
-            low, high = difference_interval(middle * n, n, seen * m, m, confidence)
+            low, high = score_test.difference_interval(middle * n, n, seen * m, m, confidence)
             is_inside = (low > -margin) & (high < margin)
             near = np.where(is_inside, middle, near)
             far = np.where(is_inside, far, middle)
         # Where not even equal rates are near enough, none is.
-        low, high = difference_interval(seen * n, n, seen * m, m, confidence)
+        low, high = score_test.difference_interval(seen * n, n, seen * m, m, confidence)
         limits.append(np.where((low > -margin) & (high < margin), near, -sign * np.inf))
     return limits[0], limits[1]
 

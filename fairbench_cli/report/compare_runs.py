@@ -24,15 +24,9 @@ from fairbench_cli.experiment.journal.folder import read_manifest, read_results
 from fairbench_cli.experiment.journal.journal import RETRIED, Damage, Reading
 from fairbench_cli.experiment.plan import RunPlan, facts_of, select
 from fairbench_cli.experiment.versions import Versions
-from fairbench_cli.report.ledger import cell_labels, journal_arrays
+from fairbench_cli.report.ledger import cell_labels, journal_arrays, paired_differences
 from fairbench_cli.report.ledger.controls import controls_frame
 from fairbench_cli.report.ledger.inference import RowDesign, row_design
-from fairbench_cli.report.ledger.paired_differences import (
-    IDENTICAL,
-    NO_DIFFERENCE,
-    differences_frame,
-    format_number,
-)
 from fairbench_cli.report.ledger.population_tests import BASES
 from fairbench_cli.report.ledger.results import COMPARED, Results, RunResults, compute_results
 from fairbench_cli.report.show import tables
@@ -302,7 +296,7 @@ def _differences(results: Results, runs: Runs) -> pd.DataFrame:
         columns[name] = means["mean"]
         columns[f"n_{name}"] = means["n_ok"].astype(int)
     columns["same_key"] = has_same_key
-    return differences_frame(
+    return paired_differences.differences_frame(
         results, second_rows, first_rows, columns, paired=paired, is_same_by_design=is_same_cell
     )
 
@@ -420,11 +414,11 @@ def _document(
 def _difference_text(row: dict[Any, Any], *, brief: bool) -> str:
     """Write a difference, its interval unless brief, and its verdict where there is one."""
     verdict = row["population_verdict"]
-    if verdict == IDENTICAL:
-        return IDENTICAL
+    if verdict == paired_differences.IDENTICAL:
+        return paired_differences.IDENTICAL
     words = []
     if not brief and not np.isnan(row["population_low"]):
         words.append(f"[{row['population_low']:+.3f}, {row['population_high']:+.3f}]")
-    if verdict and verdict != NO_DIFFERENCE:
+    if verdict and verdict != paired_differences.NO_DIFFERENCE:
         words.append(verdict)
-    return format_number(row["difference"], word=" ".join(words))
+    return paired_differences.format_number(row["difference"], word=" ".join(words))

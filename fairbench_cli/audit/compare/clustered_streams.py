@@ -13,14 +13,9 @@ import numpy as np
 from fairbench_cli.audit.compare.effective_sizes import is_share
 from fairbench_cli.audit.compare.references import Bools, Ints
 from fairbench_cli.audit.scan.slices import Slice
+from fairbench_cli.measures import sequential
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rates import numerators_and_denominators
-from fairbench_cli.measures.sequential import (
-    RatioLooks,
-    clustered_log_evidence,
-    ratio_looks,
-    score_and_variance,
-)
 
 LEAST_CLUSTERS = 20  # so far, before there is evidence: by fewer a variance is not known
 SCORE, GROUP, GROUP_ALL, REFERENCE, REFERENCE_ALL = range(5)
@@ -40,7 +35,7 @@ class PairLooks:
     """A group and its reference at each look; arrays of shape (rates, looks)."""
 
     log_e: Floats
-    ratios: RatioLooks
+    ratios: sequential.RatioLooks
 
 
 def compare_pair(
@@ -111,16 +106,16 @@ def _score_evidence(pair: _Pair, moments: Floats, plain_variance: Floats) -> Flo
     beyond = pair.mine.selected - np.where(pair.shares, 0.0, pair.mine.total * pair.pooled)
     ref_beyond = pair.theirs.selected - np.where(pair.shares, 0.0, pair.theirs.total * pair.pooled)
     score = np.cumsum(pair.factor * beyond - pair.ref_factor * ref_beyond, axis=-1)
-    return clustered_log_evidence(score, moments[:, SCORE, SCORE], plain_variance)
+    return sequential.clustered_log_evidence(score, moments[:, SCORE, SCORE], plain_variance)
 
 
-def _bound_ratios(pair: _Pair, moments: Floats, n_clusters: Floats) -> RatioLooks:
+def _bound_ratios(pair: _Pair, moments: Floats, n_clusters: Floats) -> sequential.RatioLooks:
     """Return the looks at the ratio, with the variances between clusters."""
     rate, ref_rate = (_rate_so_far(side, pair.shares) for side in (pair.mine, pair.theirs))
     correction = divide(n_clusters, n_clusters - 1)
     # `ratio_looks` takes a limitless total for rows; h x/n is x/2 there as well.
     total, ref_total = (np.where(pair.shares, 1e12, side.total) for side in (pair.mine, pair.theirs))
-    looks = ratio_looks(pair.mine.selected, total, pair.theirs.selected, ref_total)
+    looks = sequential.ratio_looks(pair.mine.selected, total, pair.theirs.selected, ref_total)
     is_enough = n_clusters >= LEAST_CLUSTERS
     first_look = np.argmax(is_enough) if is_enough.any() else len(n_clusters)
     return replace(
@@ -221,6 +216,6 @@ def _plain_variance(
         else:
             theirs = cells[groups.index(reference)] if reference in groups else nobody
         selected, total = numerators_and_denominators(np.stack([mine, theirs]), names)
-        _, variance = score_and_variance(selected[0], total[0], selected[1], total[1])
+        _, variance = sequential.score_and_variance(selected[0], total[0], selected[1], total[1])
         variances.append(np.where(shares, selected.sum(0) / 4, variance))
     return np.stack(variances, axis=-1)

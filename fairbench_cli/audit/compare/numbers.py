@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from fairbench_cli.audit.compare import references
+from fairbench_cli.audit.compare import number_remarks, references
 from fairbench_cli.audit.compare.family import adjust_family, are_named, find_copies, named_rates
 from fairbench_cli.audit.compare.number_estimates import (
     ABSOLUTE_ERROR,
@@ -41,12 +41,6 @@ from fairbench_cli.audit.compare.number_estimates import (
     estimate_means,
     mean_by_group,
     numbers_of_groups,
-)
-from fairbench_cli.audit.compare.number_remarks import (
-    describe_cut,
-    describe_missed,
-    describe_top,
-    find_shortage,
 )
 from fairbench_cli.audit.compare.references import REST, Bools
 from fairbench_cli.audit.compare.report import (
@@ -356,7 +350,9 @@ def estimate_slice(
     if of_strata and margin.kind == "amount" and not is_ordinal:
         chances = dict(_list_chances(of_groups, judged[0], margin, config))
     if margin.kind == "amount":
-        remarks += describe_top(of_groups, column) + describe_cut(of_groups, column)
+        remarks += number_remarks.describe_top(of_groups, column) + number_remarks.describe_cut(
+            of_groups, column
+        )
     if numbers.rounded:
         text = f"{column}: of more than {MOST_CELLS:,} different rows values are rounded to six digits."
         remarks.append(text)
@@ -536,14 +532,14 @@ def estimate_mean(
     ratio = without_limits(np.full(numbers.n_groups, np.nan))
     if with_ratio:
         ratio = intervals(comparison.ratio, comparison.ratio_low, comparison.ratio_high)
-    shortage, remarks, few_skewed = find_shortage(
+    shortage, remarks, few_skewed = number_remarks.find_shortage(
         numbers, name, means, np.flatnonzero(numbers.are_compared(config))
     )
     missed: dict[int, str] = {}
     if name == OUTCOME and tell_kind(numbers, config) == "amount":
         for g in np.flatnonzero(numbers.are_compared(config)).tolist():
             if difference.p[g] >= config.alpha:
-                missed[g] = describe_missed(numbers, g)
+                missed[g] = number_remarks.describe_missed(numbers, g)
     estimates = VariableEstimates(
         metric=name,
         value=moments.mean,

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from fairbench_cli.audit.compare import clustered_changes, references
 from fairbench_cli.audit.compare.changes import (
     OPEN,
     UNTESTED,
@@ -19,20 +20,7 @@ from fairbench_cli.audit.compare.changes import (
     find_reasons,
     value_changes,
 )
-from fairbench_cli.audit.compare.clustered_changes import (
-    OF_CHANGES,
-    ChangeVariances,
-    rate_variances,
-    ratio_variances,
-)
 from fairbench_cli.audit.compare.compare_rates import Compared
-from fairbench_cli.audit.compare.references import (
-    REST,
-    Ints,
-    common_references,
-    find_references,
-    without_excluded_groups,
-)
 from fairbench_cli.audit.compare.report import ALL, Intervals, Report, intervals
 from fairbench_cli.audit.compare.slice_order import are_strata
 from fairbench_cli.audit.compare.verdict import TOLERANCE, margin_of, tau_of
@@ -60,8 +48,9 @@ def find_changes(joints: Sequence[BeforeAfter], base: Report) -> Changes:
     base : Report
         Groups without a disparity are left out; disparities say which metrics decide.
     """
-    config = common_references(
-        [without_excluded_groups(group_counts, base.config) for group_counts in base.slices], base.config
+    config = references.common_references(
+        [references.without_excluded_groups(group_counts, base.config) for group_counts in base.slices],
+        base.config,
     )
     groups = {(row.model, row.attribute, row.group) for row in base.disparities}
     deciding = {(row.attribute, row.metric) for row in base.disparities if row.deciding}
@@ -140,7 +129,7 @@ def _compute_changes(
     """Yield the changes of each group and rate, each tested alone: nothing is decided yet."""
     before_counts, after_counts, together = _slices(joint)
     names = defined(COMPARED, joint.labelled)
-    reference_indices = find_references(together, names, config)
+    reference_indices = references.find_references(together, names, config)
     sides = [Compared(counts, names, reference_indices, config) for counts in (before_counts, after_counts)]
     group_changes = rate_changes(joint.sides, names)
     ref = _reference_changes(joint.sides, names, reference_indices, group_changes)
@@ -149,16 +138,18 @@ def _compute_changes(
     ratios = [intervals(ratio, *side.ratio_limits) for ratio, side in zip(values, sides, strict=True)]
     differences = [intervals(gap, *side.difference_limits) for gap, side in zip(apart, sides, strict=True)]
     if joint.shares_clusters:
-        variances = ratio_variances(joint, names, reference_indices)
+        variances = clustered_changes.ratio_variances(joint, names, reference_indices)
     else:
-        sums = {name: getattr(group_changes, name) + getattr(ref, name) for name in OF_CHANGES}
-        variances = ChangeVariances(sums)
+        sums = {
+            name: getattr(group_changes, name) + getattr(ref, name) for name in clustered_changes.OF_CHANGES
+        }
+        variances = clustered_changes.ChangeVariances(sums)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_before, log_after = map(np.log, values)
         change = log_after - log_before
         total = log_after + log_before
     moved_by = apart[1] - apart[0]
-    spread, total_spread, points = (variances.variance[name] for name in OF_CHANGES)
+    spread, total_spread, points = (variances.variance[name] for name in clustered_changes.OF_CHANGES)
     p = same_size_p(change, spread, total, total_spread, variances.degrees_of("change", "total"))
     change_p = variances.p("change", change)
     by_margin = sides[0].allowed.by_margin
@@ -208,7 +199,7 @@ def _compute_changes(
 
 
 def _same_difference_p(
-    sides: Sequence[Compared], apart: tuple[Floats, Floats], variances: ChangeVariances
+    sides: Sequence[Compared], apart: tuple[Floats, Floats], variances: clustered_changes.ChangeVariances
 ) -> Floats:
     """Return p-values of "the differences before and after are equally far from 0".
 
@@ -234,10 +225,10 @@ def _variance_of_difference(side: Compared) -> Floats:
 
 
 def _reference_changes(
-    sides: TwoSides, names: Sequence[str], reference_indices: Ints, group_changes: RateChanges
+    sides: TwoSides, names: Sequence[str], reference_indices: references.Ints, group_changes: RateChanges
 ) -> RateChanges:
     """Return the same of each group's reference."""
-    if (reference_indices == REST).all():
+    if (reference_indices == references.REST).all():
         return rate_changes(sides.merge_groups(1 - np.eye(len(sides.n))), names)
     columns = np.arange(len(names))
     of_references = {}
@@ -250,9 +241,9 @@ def _intervals_of_rates(
     joint: BeforeAfter, names: Sequence[str], changes: RateChanges, config: AuditConfig
 ) -> tuple[Intervals, Floats]:
     """Return how each group's rates changed, and p-values of "no change"; NaN where few rows moved."""
-    variances = ChangeVariances({"points": changes.points})
+    variances = clustered_changes.ChangeVariances({"points": changes.points})
     if joint.shares_clusters:
-        variances = rate_variances(joint, names)
+        variances = clustered_changes.rate_variances(joint, names)
     change = changes.after - changes.before
     is_tested = (changes.moved >= FEW_MOVED) & (variances.variance["points"] > 0)
     p = np.where(is_tested, variances.p("points", change), np.nan)

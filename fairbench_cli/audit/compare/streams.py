@@ -50,14 +50,8 @@ from fairbench_cli.audit.metrics import COMPARED, defined
 from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.document.model import Verdict
-from fairbench_cli.measures import sequential
+from fairbench_cli.measures import month_effects, sequential
 from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.month_effects import (
-    MonthsMean,
-    compare_months,
-    log_evidence_beyond_months,
-    pool_gaps,
-)
 
 LOOK_NUMBERS = tuple(
     field.name for field in fields(sequential.RatioLooks) if field.name not in ("tuning", "start_look")
@@ -404,8 +398,8 @@ def stream_tests(
     ratios = _weigh_shares(ratios, list_totals)
     evidence = sequential.mix_starts(log_e)
     estimate = divide(score, variance)
-    same = compare_months(estimate, divide(1, variance))
-    beyond = sequential.mix_starts(log_evidence_beyond_months(estimate, divide(1, variance)))
+    same = month_effects.compare_months(estimate, divide(1, variance))
+    beyond = sequential.mix_starts(month_effects.log_evidence_beyond_months(estimate, divide(1, variance)))
     scatter = np.full(same.p.shape, months == "differ")
     decides = scatter
     if months is None:
@@ -440,12 +434,12 @@ def _bound_by_months(
     lengths = np.broadcast_to(list_totals, scatter.shape)
     shares = ~np.isnan(lengths)
     n_rows = [np.where(shares, lengths, side.denominator) for side in (rows, ref)]
-    ratio, difference = pool_gaps((rows.numerator, n_rows[0], ref.numerator, n_rows[1]), shares)
+    ratio, difference = month_effects.pool_gaps((rows.numerator, n_rows[0], ref.numerator, n_rows[1]), shares)
     looks = np.arange(1.0, scatter.shape[-1] + 1)
     n_levels = looks * (looks + 1)
     by_margin = np.broadcast_to(allowed.by_margin[:, None], scatter.shape)
     edges = np.where(by_margin, allowed.margins[:, None], -np.log(allowed.ratio_limits)[:, None])
-    judged = MonthsMean(
+    judged = month_effects.MonthsMean(
         *(np.where(by_margin, getattr(difference, name), value) for name, value in vars(ratio).items())
     )
     lowest, highest = judged.limits(alpha / n_levels)

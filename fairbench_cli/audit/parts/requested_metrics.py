@@ -38,13 +38,7 @@ from fairbench_cli.audit.scan.slices import ALL_CLASSES, Slice
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.document.model import VERDICTS, Section, TableCell, TextTable, Verdict
-from fairbench_cli.measures.clusters import (
-    LEAST_CLUSTERS,
-    gradient_sums,
-    linear_variance,
-    t_quantile,
-    t_test_p,
-)
+from fairbench_cli.measures import clusters
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import RATES
@@ -458,7 +452,7 @@ def _test_by_clusters(
     untested = _Tested(Interval(value, math.nan, math.nan))
     for cells, _ in ways:
         behind = _counts_behind(entry, cells.reshape(-1, 2, 2, 2))
-        if (behind > 0).sum(0).min() < LEAST_CLUSTERS:
+        if (behind > 0).sum(0).min() < clusters.LEAST_CLUSTERS:
             return untested
     scale = np.log if entry.ratio else np.asarray
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -468,19 +462,19 @@ def _test_by_clusters(
         return untested
     sums = []
     for cells, squares in ways:
-        way, signs = gradient_sums(cells, squares, gradient)
+        way, signs = clusters.gradient_sums(cells, squares, gradient)
         sums.append(way)
-    variance, degrees = linear_variance(sums, signs)
+    variance, degrees = clusters.linear_variance(sums, signs)
     if not variance > 0:
         return untested
     error = math.sqrt(variance)
-    half = float(t_quantile(degrees, confidence)) * error
+    half = float(clusters.t_quantile(degrees, confidence)) * error
     ends = np.array([scaled - half, scaled + half])
     low, high = np.clip(np.exp(ends) if entry.ratio else ends, entry.low, entry.high).tolist()
     p = math.nan
     target = _find_target(entry, value, tau, confidence)
     if target is not None:
-        p = float(t_test_p(np.asarray((scaled - float(scale(np.float64(target)))) / error), degrees))
+        p = float(clusters.t_test_p(np.asarray((scaled - float(scale(np.float64(target)))) / error), degrees))
     return _Tested(Interval(value, low, high), p)
 
 

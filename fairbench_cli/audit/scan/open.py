@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
-from fairbench_cli.audit.scan import input_errors, readings, sql
+from fairbench_cli.audit.scan import input_errors, readings, spellings, sql
 from fairbench_cli.audit.scan.cleaning import clean_rows, columns_with, describe_dropped
 from fairbench_cli.audit.scan.outcome_kind import settle_outcome
 from fairbench_cli.audit.scan.readings import Cut, CutsByModel, NumberBins
@@ -67,12 +67,6 @@ from fairbench_cli.audit.scan.source import (
     path_of,
     progress_of,
     start_database,
-)
-from fairbench_cli.audit.scan.spellings import (
-    AlikeValuesError,
-    check_alike_groups,
-    check_alike_groups_of_rows,
-    merge_groups,
 )
 from fairbench_cli.base.errors import Flag, UserError, format_value, refuse, user_error
 from fairbench_cli.base.files import scratch_folder
@@ -513,12 +507,14 @@ def _read_columns(source: Source, config: AuditConfig, rejected: RejectedGuesses
         source = readings.with_exact_scores(with_shares, own_scores)
     try:
         outcomes = readings.read_outcomes(source, roles, config, binary=binary)
-    except AlikeValuesError as error:
-        raise UserError(*error.problems, *check_alike_groups_of_rows(source, roles, config)) from None
+    except spellings.AlikeValuesError as error:
+        raise UserError(
+            *error.problems, *spellings.check_alike_groups_of_rows(source, roles, config)
+        ) from None
     if not outcomes.uses_label:
         roles = replace(roles, label=None)
     ones = readings.describe_ones(roles, _names_of_roles(source, roles, config), outcomes, binary=binary)
-    source, merge_notes = merge_groups(outcomes.source, roles, config)
+    source, merge_notes = spellings.merge_groups(outcomes.source, roles, config)
     bins = {
         name: readings.find_bins(source, roles.attributes[name], n_bins_or_edges)
         for name, n_bins_or_edges in config.bins.items()
@@ -642,7 +638,7 @@ def _finish_scan(rows: CountedRows, slices: tuple[Slice, ...]) -> Scan:
     sizes: dict[str, dict[str, int]] = {}
     for name, groups in written_values.items():
         sizes[name] = {group: sum(values.values()) for group, values in groups.items()}
-    refuse(check_alike_groups(sizes, config))
+    refuse(spellings.check_alike_groups(sizes, config))
     for name, groups in written_values.items():
         notes += _describe_groups(name, groups, sizes[name], config)
     notes += describe_dropped(rows.source, roles.attributes, rows.bins, sizes)

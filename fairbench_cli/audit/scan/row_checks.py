@@ -25,13 +25,7 @@ from fairbench_cli.audit.scan.scan import CountedRows, group_name
 from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.base.errors import Flag, MessageText, Problem, UserError, format_value, refuse, user_error
 from fairbench_cli.base.safe_text import join_names
-from fairbench_cli.data.recognise import (
-    named_like_counts,
-    named_like_identifiers,
-    named_like_repeats,
-    named_like_totals,
-    split_words,
-)
+from fairbench_cli.data import recognise
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.groups import CROSS
 
@@ -132,7 +126,7 @@ def _find_counts_of_people(rows: CountedRows) -> Iterator[str]:
         return
     for name, column in rows.source.column_index.items():
         is_named = column in roles.role_of or name in config.bins or name in (config.attributes or ())
-        if is_named or not named_like_counts(name):
+        if is_named or not recognise.named_like_counts(name):
             continue
         role_columns = {*roles.role_of, *roles.attributes.values()} - {column}
         combination = ", ".join(sql.text(i) for i in sorted(role_columns))
@@ -167,7 +161,7 @@ def _refuse_same_people(rows: CountedRows) -> None:
     telling = _telling_columns(rows)
     taken_columns = set(roles.role_of).union(telling)
     free = {name: i for name, i in rows.source.column_index.items() if i not in taken_columns}
-    repeats = {name: i for name, i in free.items() if named_like_repeats(name)}
+    repeats = {name: i for name, i in free.items() if recognise.named_like_repeats(name)}
     hashes = ", ".join(f"hash(trimmed_{i}) AS c{i}" for i in telling + list(repeats.values()))
     with rows.source.engine(ordered=True, threads=1):
         columns = rows.source.execute(f"SELECT {hashes} FROM predictions").fetchnumpy()
@@ -228,7 +222,9 @@ def _find_identifier(rows: CountedRows, free: Mapping[str, int], times: int) -> 
     """Return the column that says whose rows these are, with as many values as people; or nothing."""
     n_rows = int(rows.together.rows.sum())
     for name, i in free.items():
-        is_name = named_like_identifiers(name) or bool(PERSON.intersection(split_words(name)))
+        is_name = recognise.named_like_identifiers(name) or bool(
+            PERSON.intersection(recognise.split_words(name))
+        )
         n_values = f"SELECT count(DISTINCT trimmed_{i}) FROM predictions"
         if is_name and rows.source.row(n_values)[0] * times == n_rows:
             return name
@@ -308,7 +304,7 @@ def _groups_of_people(rows: CountedRows) -> list[str]:
     names = list(rows.roles.attributes)
     if rows.config.attributes is not None:
         return names
-    return [name for name in names if not named_like_repeats(name)]
+    return [name for name in names if not recognise.named_like_repeats(name)]
 
 
 def _describe_totals(rows: CountedRows) -> list[str]:
@@ -329,7 +325,7 @@ def _describe_totals(rows: CountedRows) -> list[str]:
         groups, kinds = _count_kinds(rows, name)
         sizes = dict(zip(groups, kinds.sum(1).tolist(), strict=True))
         totals = _find_named_totals(sizes, of_counts=rows.weighted or config.counts is not None)
-        called_so = [group for group in groups if named_like_totals(group, in_full=True)]
+        called_so = [group for group in groups if recognise.named_like_totals(group, in_full=True)]
         if not (totals or called_so or name in config.references):
             totals = _find_sum(groups, kinds)
             if totals and _may_be_chance(kinds, by_design=not (rows.weighted or config.counts)):
@@ -399,10 +395,10 @@ def _find_named_totals(sizes: Mapping[str, float], *, of_counts: bool) -> tuple[
     >>> _find_named_totals({"f": 3, "m": 4, "(missing)": 7}, of_counts=False)
     ()
     """
-    by_name = [group for group in sizes if named_like_totals(group, in_full=True)]
+    by_name = [group for group in sizes if recognise.named_like_totals(group, in_full=True)]
     candidates = [by_name]
     for group in sizes:
-        if group not in by_name and (named_like_totals(group) or (of_counts and group == MISSING)):
+        if group not in by_name and (recognise.named_like_totals(group) or (of_counts and group == MISSING)):
             candidates.append(by_name + [group])
     for totals in candidates:
         remaining = [n for group, n in sizes.items() if group not in totals]
@@ -476,7 +472,7 @@ def _total_problem(
     fix: list[str | Flag] = ["leave it out:"]
     for flag in flags:
         fix += [" ", flag]
-    if not named_like_totals(totals[0]) and MISSING not in totals:
+    if not recognise.named_like_totals(totals[0]) and MISSING not in totals:
         fix += ["; if it is a group, choose a reference: ", Flag("ref", f"{name}={summands[0]}")]
     return Problem(problem, tuple(fix), rows.source.name, remedy=flags)
 

@@ -21,15 +21,9 @@ from fairbench_cli.experiment.config.config import POINT, attribute_names, margi
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import find_metric
+from fairbench_cli.report.ledger import cell_labels
 from fairbench_cli.report.ledger.baselines import Shortfall
 from fairbench_cli.report.ledger.bias_cost import Contrast
-from fairbench_cli.report.ledger.cell_labels import (
-    TRAINED_ON_TRUTH,
-    DisplayNames,
-    labels_beside,
-    read_display_names,
-    why_no_value,
-)
 from fairbench_cli.report.ledger.change_kinds import Kind
 from fairbench_cli.report.ledger.columns import (
     ACCURACY,
@@ -470,7 +464,7 @@ def answer_of(run: RunResults) -> RunAnswer:
         ledger=run_ledger(run, metrics, metric.name),
         metric=metric,
         columns=columns,
-        display_names=read_display_names(run.plan.config),
+        display_names=cell_labels.read_display_names(run.plan.config),
         n_repeats=run.plan.config.repeats,
         shares={(cell_key(row), row["compared"]): row for row in shares_frame(run).to_dict("records")},
     )
@@ -519,7 +513,7 @@ class _Context:
     ledger: Ledger
     metric: Metric
     columns: tuple[FindingColumn, ...]
-    display_names: DisplayNames
+    display_names: cell_labels.DisplayNames
     n_repeats: int
     shares: Mapping[tuple[CellKey, str], Record]
 
@@ -556,14 +550,14 @@ def _find_settings(
         trained_on_truth = _select_trained_on_truth(findings, baseline)
         techniques = []
         for finding in findings:
-            if finding is not baseline and finding.intervention != TRAINED_ON_TRUTH:
+            if finding is not baseline and finding.intervention != cell_labels.TRAINED_ON_TRUTH:
                 techniques.append(finding)
         outcome, leading = _find_outcome(baseline, techniques, context.metric)
         # 2. Compute the metric of the labels themselves.
         label_gap = np.nan
         labels_of = ""
         if data is not None:
-            labels_of, label_counts = labels_beside(run, data, setting_cells[0])
+            labels_of, label_counts = cell_labels.labels_beside(run, data, setting_cells[0])
             levels = data.levels(label_counts, compared)
             label_values = compute_label_metric(context.metric.name, levels)
             label_gap = float(mean_and_interval(label_values)["mean"])
@@ -609,7 +603,7 @@ def _select_trained_on_truth(
     findings: Sequence[TechniqueFinding], baseline: TechniqueFinding | None
 ) -> TechniqueFinding | None:
     """Return the model trained without the bias that sees as much as the plain model, else the first."""
-    candidates = [finding for finding in findings if finding.intervention == TRAINED_ON_TRUTH]
+    candidates = [finding for finding in findings if finding.intervention == cell_labels.TRAINED_ON_TRUTH]
     if baseline is not None:
         for candidate in candidates:
             if candidate.key[SEEN] == bool(baseline.key[SEEN]):
@@ -637,7 +631,7 @@ def _find_technique(context: _Context, cell: Mapping[str, Any], compared: str) -
     n = technique.get("n", 0)
     no_value_reason = ""
     if not n:
-        no_value_reason = why_no_value([status for status in statuses if status])
+        no_value_reason = cell_labels.why_no_value([status for status in statuses if status])
     is_plain = is_baseline(cell["intervention"], cell["parameters"])
     tested = (change, technique)[is_plain]
     sensitivity = Sensitivity(**{name: tested[name] for name in SENSITIVITY if name in tested})

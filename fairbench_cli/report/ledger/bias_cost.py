@@ -16,17 +16,11 @@ import pandas as pd
 from fairbench_cli.data.table import Rows
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.outputs import TestLabels
+from fairbench_cli.report.ledger import paired_differences
 from fairbench_cli.report.ledger.cell_labels import BLOCK, TRAINED_ON_TRUTH
 from fairbench_cli.report.ledger.change_kinds import classify_changes, technique_frame
 from fairbench_cli.report.ledger.columns import ACCURACY, fairness_metric, label_column_metrics
 from fairbench_cli.report.ledger.journal_arrays import is_baseline
-from fairbench_cli.report.ledger.paired_differences import (
-    BASELINE_ROW,
-    LEVEL,
-    adjust_by_family,
-    differences_frame,
-    paired_frame,
-)
 from fairbench_cli.report.ledger.results import COMPARED, Results, RunResults
 
 TPR_DIFFERENCE = "tpr-difference"
@@ -91,7 +85,7 @@ def _cost_on_labels(results: Results, labels: TestLabels) -> pd.DataFrame:
     """Return the rows of `bias_cost_frame` of some results, which are counted on some labels."""
     # 1. The numbers of each technique, and its differences to none of the same world.
     techniques = technique_frame(results)
-    changes = paired_frame(results)
+    changes = paired_differences.paired_frame(results)
     changes = changes.assign(kind=classify_changes(changes, techniques))
     frame = _join_differences(techniques, changes, CHANGE_COLUMNS)
     # 2. On true labels also the differences to the plain model without the bias.
@@ -99,7 +93,7 @@ def _cost_on_labels(results: Results, labels: TestLabels) -> pd.DataFrame:
         biased, unbiased = _pair_with_unbiased(results.rows.reset_index(drop=True))
     else:
         biased, unbiased = _pair_with_unbiased(techniques.iloc[:0])
-    losses = differences_frame(results, biased, unbiased, {})
+    losses = paired_differences.differences_frame(results, biased, unbiased, {})
     losses = losses.assign(kind=classify_changes(losses, techniques))
     frame = _join_differences(frame, losses, LOSS_COLUMNS)
     return frame.assign(labels=labels).fillna({"kind": "", "lost_kind": ""})
@@ -110,7 +104,7 @@ def _join_differences(
 ) -> pd.DataFrame:
     """Return a frame with columns of differences, under other names; empty where there is no difference."""
     renamed = differences[list(columns.values())].set_axis(list(columns), axis=1)
-    return frame.join(renamed.droplevel(BASELINE_ROW), validate="one_to_one")
+    return frame.join(renamed.droplevel(paired_differences.BASELINE_ROW), validate="one_to_one")
 
 
 def _pair_with_unbiased(rows: pd.DataFrame) -> tuple[Rows, Rows]:
@@ -197,7 +191,7 @@ def contrast_frame(run: RunResults) -> pd.DataFrame:
     # 2. Both differences have to be shown: the larger p-value counts.
     p = np.maximum(joined["recorded_p"].to_numpy(dtype=float), joined["true_p"].to_numpy(dtype=float))
     family = run.plan.config.family
-    p_holm = adjust_by_family(joined, p, BLOCK + ["metric"], family)["p_holm"]
+    p_holm = paired_differences.adjust_by_family(joined, p, BLOCK + ["metric"], family)["p_holm"]
     # 3. Classify the two differences together.
     is_constant = (joined["recorded_constant"] | joined["true_constant"]).to_numpy(dtype=bool)
     is_better_on_record = (joined["recorded"] < 0).to_numpy(dtype=bool)
@@ -206,7 +200,7 @@ def contrast_frame(run: RunResults) -> pd.DataFrame:
     for i in range(len(joined)):
         if is_constant[i]:
             contrasts.append("constant")
-        elif p_holm[i] < LEVEL:
+        elif p_holm[i] < paired_differences.LEVEL:
             contrasts.append(CONTRASTS[bool(is_better_on_record[i]), bool(is_better_on_truth[i])])
         else:
             contrasts.append("not shown")

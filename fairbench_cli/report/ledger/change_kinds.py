@@ -11,15 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fairbench_cli.report.ledger import paired_differences
 from fairbench_cli.report.ledger.cell_labels import BLOCK
 from fairbench_cli.report.ledger.inference import EQUAL
-from fairbench_cli.report.ledger.paired_differences import (
-    BASELINE_ROW,
-    LEVEL,
-    ROW,
-    adjust_families,
-    find_families,
-)
 from fairbench_cli.report.ledger.population_tests import compute_population_tests
 from fairbench_cli.report.ledger.results import NO_ROW, ROW_COLUMNS, Results, RunResults
 
@@ -70,12 +64,12 @@ def technique_frame(results: Results) -> pd.DataFrame:
     tests = population_tests.population
     # 2. p-values, of metrics with an ideal alone.
     rows = results.rows[ROW_COLUMNS]
-    families = find_families(rows, BLOCK + ["metric"], results.family)
+    families = paired_differences.find_families(rows, BLOCK + ["metric"], results.family)
     p = np.where(has_ideal, tests.p, np.nan)
-    adjusted = adjust_families(p, families)
+    adjusted = paired_differences.adjust_families(p, families)
     p_holm = adjusted["p_holm"]
     p = np.where(has_ideal, population_tests.p_within(results.margins_by_row, indices), np.nan)
-    p_same = adjust_families(p, families)["p_holm"]
+    p_same = paired_differences.adjust_families(p, families)["p_holm"]
     # 3. The frame, on the metric's scale again.
     n_nobody, n_everybody = results.n_constant.T
     return rows.assign(
@@ -86,7 +80,7 @@ def technique_frame(results: Results) -> pd.DataFrame:
         high=tests.high + ideals,
         p_holm=p_holm,
         p_same=p_same,
-        side=np.where(np.isnan(p_holm), np.nan, np.sign(tests.mean) * (p_holm < LEVEL)),
+        side=np.where(np.isnan(p_holm), np.nan, np.sign(tests.mean) * (p_holm < paired_differences.LEVEL)),
         accepts_nobody=n_nobody,
         accepts_everybody=n_everybody,
         constant=n_nobody + n_everybody > 0,
@@ -113,8 +107,8 @@ def classify_changes(paired: pd.DataFrame, techniques: pd.DataFrame) -> NDArray[
         `technique_frame` of the same results, or of more.
     """
     # Both frames go by the numbers of the results' rows.
-    ours = techniques.loc[paired.index.get_level_values(ROW)]
-    theirs = techniques.loc[paired.index.get_level_values(BASELINE_ROW)]
+    ours = techniques.loc[paired.index.get_level_values(paired_differences.ROW)]
+    theirs = techniques.loc[paired.index.get_level_values(paired_differences.BASELINE_ROW)]
     is_beyond_ideal = ours["side"].to_numpy() * theirs["side"].to_numpy() == -1
     verdict = paired["population_verdict"].to_numpy()
     # Tests are of distances, repeat by repeat: one that wavers less may be nearer though its mean is not.
@@ -130,8 +124,8 @@ def classify_changes(paired: pd.DataFrame, techniques: pd.DataFrame) -> NDArray[
         "worse": (verdict == "worse") & ~is_contrary,
         "higher": verdict == "higher",
         "lower": verdict == "lower",
-        "same": paired["population_p_same"].to_numpy(dtype=float) < LEVEL,
-        "moved": paired["population_difference_p_holm"].to_numpy(dtype=float) < LEVEL,
+        "same": paired["population_p_same"].to_numpy(dtype=float) < paired_differences.LEVEL,
+        "moved": paired["population_difference_p_holm"].to_numpy(dtype=float) < paired_differences.LEVEL,
         "untested": verdict == "",
     }
     kind_values = [np.array(kind, dtype=object) for kind in conditions]

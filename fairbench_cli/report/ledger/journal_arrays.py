@@ -21,15 +21,9 @@ from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.group_scores import GroupScores, no_scores
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
+from fairbench_cli.report.ledger import inference
 from fairbench_cli.report.ledger.changed_rows import decision_effects
 from fairbench_cli.report.ledger.distributions import stdtrit
-from fairbench_cli.report.ledger.inference import (
-    ModelDecisions,
-    RowDesign,
-    compute_slopes,
-    row_design,
-    unpack_decisions,
-)
 
 SITUATION = ["dataset", "attribute", "world", "representation", "beta", "classifier", "classifier_parameters"]
 TECHNIQUE = ["intervention", "parameters", "include_protected"]
@@ -96,7 +90,7 @@ class DatasetRepeats:
     counts: Counts
     row_values: dict[str, Floats]
     records: list[dict[int, Repeat]]
-    design: RowDesign = field(default_factory=RowDesign)
+    design: inference.RowDesign = field(default_factory=inference.RowDesign)
     recorded: NDArray[np.bool_] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -255,7 +249,7 @@ class DatasetRepeats:
             has_counts = self.has_counts
             counts = self.levels(Counts(self.counts.groups, self.counts.n[has_counts]), compared)
             slopes = np.full(has_counts.shape + counts.n.shape[1:], np.nan)
-            slopes[has_counts] = compute_slopes(metric, counts)
+            slopes[has_counts] = inference.compute_slopes(metric, counts)
             return self.slopes_by_stratum(slopes, partial(self.levels, compared=compared))
 
         return metric_slopes
@@ -293,7 +287,7 @@ class DatasetRepeats:
         sum_index = sum_groups(self._unit_counts).n[..., 0, 0].argmax(axis=1)
         return slope[..., sum_index, :, :].reshape(slope.shape[:-3] + (2 * n_groups, 2))
 
-    def decisions(self, cell: int, repeats: Rows) -> ModelDecisions:
+    def decisions(self, cell: int, repeats: Rows) -> inference.ModelDecisions:
         """Return the decisions of a cell's models in some of the repeats that have counts."""
         all_decisions = self._cell_decisions(cell)
         # The index of each repeat among those that have counts.
@@ -303,17 +297,17 @@ class DatasetRepeats:
         return all_decisions.select(indices)
 
     @cached_property
-    def _cell_decisions(self) -> Callable[[int], ModelDecisions]:
+    def _cell_decisions(self) -> Callable[[int], inference.ModelDecisions]:
         """A function of a cell: the decisions of its models, in the repeats that have counts."""
         # A decision of a row in a repeat is a byte.
         bytes_per_cell = int(np.nanmax(self.counts.total) * self.has_counts.shape[1])
         n_cached = max(CACHED_CELLS, CACHED_BYTES // max(bytes_per_cell, 1))
 
         @lru_cache(maxsize=n_cached)
-        def unpack_cell(cell: int) -> ModelDecisions:
+        def unpack_cell(cell: int) -> inference.ModelDecisions:
             repeats = np.flatnonzero(self.has_counts[cell])
             stored = [self.records[cell][repeat].decisions for repeat in repeats.tolist()]
-            return unpack_decisions(self.counts.n[cell, repeats], stored)
+            return inference.unpack_decisions(self.counts.n[cell, repeats], stored)
 
         return unpack_cell
 
@@ -322,7 +316,7 @@ def collect_datasets(plan: RunPlan, records: Records) -> list[DatasetRepeats]:
     """Return the repeats of a run by data set, in the order of the plan; those without any are left out."""
     cells_with_repeats = [cell for cell in plan.cells if has_repeats(plan, records, cell)]
     cells_by_dataset = group_by(cells_with_repeats, lambda cell: (cell["dataset"], cell["attribute"]))
-    design = row_design(plan.config)
+    design = inference.row_design(plan.config)
     return [collect_cells([(plan, records, cells)], design) for cells in cells_by_dataset.values()]
 
 
@@ -408,7 +402,7 @@ class _JournalCell:
 
 
 def collect_cells(
-    runs: Sequence[tuple[RunPlan, Records, list[dict[str, Any]]]], design: RowDesign
+    runs: Sequence[tuple[RunPlan, Records, list[dict[str, Any]]]], design: inference.RowDesign
 ) -> DatasetRepeats:
     """Return the repeats of cells of one data set and attribute: those of one run, then of the next.
 

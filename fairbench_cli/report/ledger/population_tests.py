@@ -13,18 +13,8 @@ from fairbench_cli.base.grouping import group_by
 from fairbench_cli.data.table import Rows
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.metric import Metric
+from fairbench_cli.report.ledger import inference
 from fairbench_cli.report.ledger.changed_rows import RowChanges, count_net_changes, count_row_changes
-from fairbench_cli.report.ledger.inference import (
-    EQUAL,
-    PairedTest,
-    RowVariance,
-    bound_variance,
-    pair_decisions,
-    paired_test,
-    row_variance,
-    variance_of_rows,
-    welch_test,
-)
 from fairbench_cli.report.ledger.journal_arrays import DatasetRepeats, Texts
 from fairbench_cli.report.ledger.results import NO_ROW, Results
 
@@ -72,8 +62,8 @@ class PopulationTests:
         random splits.
     """
 
-    on_rows: PairedTest
-    population: PairedTest
+    on_rows: inference.PairedTest
+    population: inference.PairedTest
     basis: Texts
     changes: RowChanges
     n_rows: Floats
@@ -106,7 +96,9 @@ class PopulationTests:
     @property
     def _rests_on_rows(self) -> NDArray[np.bool_]:
         """Of which pairs the rows that change say all: each is known, or nothing else varies."""
-        rests_on_rows: NDArray[np.bool_] = (self.basis == ROW_BY_ROW) | (self.population.error <= EQUAL)
+        rests_on_rows: NDArray[np.bool_] = (self.basis == ROW_BY_ROW) | (
+            self.population.error <= inference.EQUAL
+        )
         return rests_on_rows
 
 
@@ -216,10 +208,12 @@ def compute_population_tests(
     with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
         differences = values[0] - values[1]
 
-    def compute_tests(pairs: Any, ratio: float = 0.0, rows: RowVariance | None = None) -> PairedTest:
+    def compute_tests(
+        pairs: Any, ratio: float = 0.0, rows: inference.RowVariance | None = None
+    ) -> inference.PairedTest:
         if paired:
-            return paired_test(differences[pairs], ratio, rows)
-        return welch_test(values[0][pairs], values[1][pairs], ratio, rows)
+            return inference.paired_test(differences[pairs], ratio, rows)
+        return inference.welch_test(values[0][pairs], values[1][pairs], ratio, rows)
 
     on_rows = compute_tests(slice(None))
     population = on_rows.copy()
@@ -242,7 +236,7 @@ def compute_population_tests(
             basis[indices] = SPLITS
         elif data.design.kind == "apart":
             basis[indices] = OTHER_ROWS
-            test = compute_tests(indices, data.design.ratio, RowVariance.unknown(len(indices)))
+            test = compute_tests(indices, data.design.ratio, inference.RowVariance.unknown(len(indices)))
         elif data.design.kind == "shared":
             shared = _compare_shared_rows(pairs, weights)
             row_changes, basis[indices] = shared.changes, shared.basis
@@ -263,7 +257,7 @@ def compute_population_tests(
             on_rows.put(indices, test)
         else:
             test = on_rows.select(indices)
-            constant = np.where((test.error <= EQUAL)[:, None, None], weights, 0.0)
+            constant = np.where((test.error <= inference.EQUAL)[:, None, None], weights, 0.0)
             net_changes = _count_net_changes(pairs, constant, 1 / np.maximum(test.n, 1))
             on_rows.put(indices, _with_least_width(test, net_changes))
     return PopulationTests(on_rows, population, basis, changes, n_rows)
@@ -339,13 +333,13 @@ def _count_net_changes(pairs: _Pairs, weights: Floats, share: Floats) -> RowChan
     return count_net_changes(weights, net, share).merge_kinds()
 
 
-def _with_least_width(test: PairedTest, changes: RowChanges) -> PairedTest:
+def _with_least_width(test: inference.PairedTest, changes: RowChanges) -> inference.PairedTest:
     """Return tests whose p and intervals are at least those of the rows that change.
 
     Where nothing varies there is no test but that of these rows.
     """
     p = changes.p_of_changed_rows(test.mean)
-    is_constant = test.error <= EQUAL
+    is_constant = test.error <= inference.EQUAL
     p = np.where(np.isnan(p), test.p, np.where(is_constant, p, np.fmax(p, test.p)))
     below, above = changes.half_widths(0.025)
     low = np.minimum(test.low, test.mean - below)
@@ -354,7 +348,9 @@ def _with_least_width(test: PairedTest, changes: RowChanges) -> PairedTest:
     return replace(test, low=low, high=high, p=p)
 
 
-def _with_limits(test: PairedTest, changes: RowChanges, is_known: NDArray[np.bool_]) -> PairedTest:
+def _with_limits(
+    test: inference.PairedTest, changes: RowChanges, is_known: NDArray[np.bool_]
+) -> inference.PairedTest:
     """Return tests with intervals from the rows that change, where all are known."""
     below, above = changes.half_widths(0.025)
     has_limits = is_known & ~np.isnan(test.p)
@@ -377,7 +373,7 @@ class _SharedRows:
         What both rest on.
     """
 
-    rows: RowVariance
+    rows: inference.RowVariance
     changes: RowChanges
     basis: Texts
 
@@ -404,7 +400,7 @@ def _compare_shared_rows(pairs: _Pairs, weights: Floats) -> _SharedRows:
         for position, i in enumerate(new):
             known[keys[i]] = (compared, position, bool(swapped[i]))
     shared = _SharedRows(
-        RowVariance.unknown(len(keys)),
+        inference.RowVariance.unknown(len(keys)),
         RowChanges.unknown(len(keys), weights.shape[-1]),
         np.full(len(keys), ROW_BY_ROW, dtype=object),
     )
@@ -420,7 +416,7 @@ def _compare_shared_rows(pairs: _Pairs, weights: Floats) -> _SharedRows:
 def _compare_decisions(pairs: _Pairs, weights: Floats) -> _SharedRows:
     """Return the variance and the changed rows of each pair, from the decisions on shared test rows."""
     data = pairs.data
-    rows = RowVariance.unknown(len(pairs.ours))
+    rows = inference.RowVariance.unknown(len(pairs.ours))
     changes = RowChanges.unknown(len(pairs.ours), weights.shape[-1])
     basis = np.full(len(pairs.ours), ROW_BY_ROW, dtype=object)
     # 1. The metrics that have a variance: only of functions of counts can it be said what a row does to them.
@@ -459,15 +455,15 @@ def _compare_decisions(pairs: _Pairs, weights: Floats) -> _SharedRows:
             their_slope = mean_slopes(pairs.theirs, indices, their_cell, repeats)
         model = data.decisions(cell, repeats)
         their_model = data.decisions(their_cell, repeats)
-        decisions = pair_decisions(model, their_model)
+        decisions = inference.pair_decisions(model, their_model)
         if decisions is None:
-            rows.put(indices, bound_variance(model.n, their_model.n, slope, their_slope))
+            rows.put(indices, inference.bound_variance(model.n, their_model.n, slope, their_slope))
             basis[indices] = FROM_COUNTS
             if data.recorded is not None and data.recorded[cell]:
                 basis[indices] = ON_RECORD
             continue
         # 3. What each row does, and which of them change.
-        variance = variance_of_rows(decisions, slope, their_slope)
+        variance = inference.variance_of_rows(decisions, slope, their_slope)
         rows.put(indices, variance)
         row_changes = RowChanges.unknown(len(indices), weights.shape[-1])
         if not is_alone:
@@ -486,7 +482,7 @@ def two_model_variance(
     is_averaged: NDArray[np.bool_],
     rising: Floats,
     falling: Floats,
-) -> tuple[RowVariance, Texts]:
+) -> tuple[inference.RowVariance, Texts]:
     """Return the variance that shared test rows add to means over repeats that depend on two models.
 
     Parameters
@@ -517,9 +513,9 @@ def two_model_variance(
         their_model = data.decisions(their_cell, repeats)
         slope = data.slopes_by_stratum(rising[:, pair, repeats] / len(repeats), sum_pair)
         their_slope = data.slopes_by_stratum(falling[:, pair, repeats] / len(repeats), sum_pair)
-        rows = row_variance(model, their_model, slope, their_slope)
+        rows = inference.row_variance(model, their_model, slope, their_slope)
         variance[:, :, pair] = rows.variance, rows.freedom
         basis[pair] = ROW_BY_ROW
         if model.rows is None or their_model.rows is None:
             basis[pair] = FROM_COUNTS
-    return RowVariance(*variance), basis
+    return inference.RowVariance(*variance), basis

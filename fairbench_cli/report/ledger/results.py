@@ -20,25 +20,14 @@ from fairbench_cli.measures.counts import PAIR, Counts, Floats
 from fairbench_cli.measures.metric import OF_LABELS, Metric
 from fairbench_cli.measures.registry import METRICS, SCORE_METRICS, find_metric, measure
 from fairbench_cli.measures.thresholds import RATES
+from fairbench_cli.report.ledger import journal_arrays
 from fairbench_cli.report.ledger.columns import column_metrics
-from fairbench_cli.report.ledger.journal_arrays import (
-    CELL_COLUMNS,
-    CellKey,
-    DatasetRepeats,
-    Texts,
-    cell_key,
-    check_attributes,
-    collect_datasets,
-    join_frames,
-    mean_and_interval,
-    t_interval,
-)
 
-COMPARED = CELL_COLUMNS[:2] + ["compared"] + CELL_COLUMNS[2:]
+COMPARED = journal_arrays.CELL_COLUMNS[:2] + ["compared"] + journal_arrays.CELL_COLUMNS[2:]
 ROW_COLUMNS = COMPARED + ["metric"]
 INTERVAL_COLUMNS = ["mean", "sd", "low", "high", "n_ok", "n"]
 SWEEP_COLUMNS = COMPARED + ["rate", "metric"] + INTERVAL_COLUMNS
-ATTRIBUTE = CELL_COLUMNS.index("attribute")
+ATTRIBUTE = journal_arrays.CELL_COLUMNS.index("attribute")
 NO_ROW = -1
 """The number of no row of the results."""
 
@@ -98,9 +87,9 @@ class Results:
 
     rows: pd.DataFrame
     values: Floats
-    status: Texts
+    status: journal_arrays.Texts
     custom_metrics: Mapping[str, Metric] = field(default_factory=dict)
-    datasets: Sequence[DatasetRepeats] = ()
+    datasets: Sequence[journal_arrays.DatasetRepeats] = ()
     cell_index: Rows = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
     requested: tuple[str, ...] = ()
     layouts: Sequence[RowLayout] = ()
@@ -169,7 +158,7 @@ class Results:
 
 
 def compute_results(
-    datasets: Sequence[DatasetRepeats],
+    datasets: Sequence[journal_arrays.DatasetRepeats],
     metrics: Sequence[str],
     attributes: Sequence[str] = (),
     custom_metrics: Mapping[str, Metric] | None = None,
@@ -274,7 +263,9 @@ def summary_frame(results: Results, repeats: int) -> pd.DataFrame:
     row_indices = np.tile(np.arange(len(results.rows)), results.values.shape[1])
     values = pd.Series(results.values.T.ravel())
     numbers = values.groupby(row_indices).agg(mean="mean", sd="std", n_ok="count")
-    low, high = t_interval(numbers["mean"].to_numpy(), numbers["sd"].to_numpy(), numbers["n_ok"].to_numpy())
+    low, high = journal_arrays.t_interval(
+        numbers["mean"].to_numpy(), numbers["sd"].to_numpy(), numbers["n_ok"].to_numpy()
+    )
     numbers = numbers.assign(low=low, high=high, n=repeats)
     return results.rows.reset_index(drop=True).join(numbers[INTERVAL_COLUMNS])
 
@@ -306,11 +297,11 @@ class CellMetric:
     """A metric of a cell: its values and statuses, repeat by repeat, and the mean."""
 
     values: Floats
-    status: Texts
+    status: journal_arrays.Texts
     summary: Estimate
 
 
-NO_REPEATS: Texts = np.empty(0, dtype=object)
+NO_REPEATS: journal_arrays.Texts = np.empty(0, dtype=object)
 NO_VALUES = CellMetric(np.empty(0), NO_REPEATS, NO_ESTIMATE)
 
 
@@ -352,7 +343,7 @@ class RunResults:
 
     folder: Path
     plan: RunPlan
-    datasets: list[DatasetRepeats]
+    datasets: list[journal_arrays.DatasetRepeats]
     results: Results
     attributes: tuple[str, ...] = ()
     records: Records = field(default_factory=dict)
@@ -448,20 +439,20 @@ class RunResults:
         return self
 
     @cached_property
-    def _cell_indices(self) -> dict[CellKey, tuple[int, int]]:
+    def _cell_indices(self) -> dict[journal_arrays.CellKey, tuple[int, int]]:
         """The index of the data set of each cell, and that of the cell in this one."""
         indices = {}
         for dataset, data in enumerate(self.datasets):
             for cell_index, cell in enumerate(data.cells):
-                indices[cell_key(cell)] = (dataset, cell_index)
+                indices[journal_arrays.cell_key(cell)] = (dataset, cell_index)
         return indices
 
     @property
-    def cell_keys(self) -> list[CellKey]:
+    def cell_keys(self) -> list[journal_arrays.CellKey]:
         """The values of `CELL_COLUMNS` of each cell of which some repeat has been run."""
         return list(self._cell_indices)
 
-    def row_number(self, cell: CellKey, compared: str, metric: str) -> int:
+    def row_number(self, cell: journal_arrays.CellKey, compared: str, metric: str) -> int:
         """Return the number of a row of the results, by the values of `CELL_COLUMNS` of its cell.
 
         It is `NO_ROW` where no repeat of the cell has been run, or the run has not compared these groups.
@@ -471,7 +462,9 @@ class RunResults:
             return NO_ROW
         return self.results.row_number(*indices, compared, metric)
 
-    def cell_failures(self, cell: CellKey) -> tuple[Texts, Texts]:
+    def cell_failures(
+        self, cell: journal_arrays.CellKey
+    ) -> tuple[journal_arrays.Texts, journal_arrays.Texts]:
         """Return the status of each repeat of a cell, and the reason why it gave no value, if any."""
         indices = self._cell_indices.get(cell)
         if indices is None:
@@ -490,9 +483,11 @@ class RunResults:
         """The results of the groups of each cell's own attribute."""
         return self.results.take((self.results.rows["compared"] == self.results.rows["attribute"]).to_numpy())
 
-    def own_attribute_values(self, data: DatasetRepeats, metric: str) -> Floats:
+    def own_attribute_values(self, data: journal_arrays.DatasetRepeats, metric: str) -> Floats:
         """Return a metric of the groups of a data set's own attribute, shape (cells, repeats)."""
-        return np.stack([self.cell_metric(cell_key(cell), metric).values for cell in data.cells])
+        return np.stack(
+            [self.cell_metric(journal_arrays.cell_key(cell), metric).values for cell in data.cells]
+        )
 
     @cached_property
     def _summaries(self) -> NDArray[Any]:
@@ -500,7 +495,7 @@ class RunResults:
         frame = summary_frame(self.results, self.plan.config.repeats)
         return frame[["mean", "low", "high", "n_ok"]].to_numpy()
 
-    def cell_metric(self, cell: CellKey, metric: str) -> CellMetric:
+    def cell_metric(self, cell: journal_arrays.CellKey, metric: str) -> CellMetric:
         """Return a metric of a cell, of the groups of its own attribute. Maybe `NO_VALUES`.
 
         Parameters
@@ -516,12 +511,12 @@ class RunResults:
             self.results.values[row], self.results.status[row], Estimate(mean, low, high, n=int(n))
         )
 
-    def cell_counts(self, key: CellKey) -> CellCounts:
+    def cell_counts(self, key: journal_arrays.CellKey) -> CellCounts:
         """Return the statuses and counts of a cell, by its values of `CELL_COLUMNS`. Maybe `NO_COUNTS`."""
         return self.counts_by_cell.get(key, NO_COUNTS)
 
     @cached_property
-    def counts_by_cell(self) -> dict[CellKey, CellCounts]:
+    def counts_by_cell(self) -> dict[journal_arrays.CellKey, CellCounts]:
         """The counts of the groups of each cell's own attribute, by `CELL_COLUMNS`."""
         counts_by_cell = {}
         for data in self.datasets:
@@ -529,7 +524,7 @@ class RunResults:
             for i, cell in enumerate(data.cells):
                 joint_counts = Counts(data.counts.groups, data.counts.n[i][has_counts[i]])
                 _, swept = data.sweep_counts(i, data.attribute)
-                counts_by_cell[cell_key(cell)] = CellCounts(
+                counts_by_cell[journal_arrays.cell_key(cell)] = CellCounts(
                     statuses=[status for status in data.status[i] if status],
                     counts=data.pair(joint_counts, data.attribute),
                     swept=swept.pair,
@@ -547,8 +542,8 @@ def run_results(
     UserError
         When no data set of the run has one of the attributes.
     """
-    datasets = collect_datasets(plan, records)
-    check_attributes(attributes, datasets)
+    datasets = journal_arrays.collect_datasets(plan, records)
+    journal_arrays.check_attributes(attributes, datasets)
     metrics = tuple(dict.fromkeys(tuple(metrics) + column_metrics(plan.config)))
     results = compute_results(datasets, metrics, attributes, plan.config.own_metrics)
     results = replace(results, margins=plan.config.margin, family=plan.config.family)
@@ -570,13 +565,15 @@ def sweep_frame(run: RunResults) -> pd.DataFrame:
             _, levels = data.sweep_counts(i, compared)
             if len(levels.n):
                 # One frame a cell: frames take longer to make than numbers.
-                columns: dict[str, Any] = {name: cell[name] for name in CELL_COLUMNS}
+                columns: dict[str, Any] = {name: cell[name] for name in journal_arrays.CELL_COLUMNS}
                 columns["compared"] = compared
                 columns["rate"] = np.tile(RATES, len(names))
                 columns["metric"] = np.repeat(names, len(RATES))
-                intervals = [mean_and_interval(measure(config.metric(name), levels).T) for name in names]
+                intervals = [
+                    journal_arrays.mean_and_interval(measure(config.metric(name), levels).T) for name in names
+                ]
                 for statistic in intervals[0]:
                     columns[statistic] = np.concatenate([interval[statistic] for interval in intervals])
                 columns["n"] = config.repeats
                 frames.append(pd.DataFrame(columns)[SWEEP_COLUMNS])
-    return join_frames(frames, SWEEP_COLUMNS)
+    return journal_arrays.join_frames(frames, SWEEP_COLUMNS)

@@ -11,17 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairbench_cli.report.ledger import paired_differences
 from fairbench_cli.report.ledger.baselines import Shortfall, find_shortfalls
 from fairbench_cli.report.ledger.bias_cost import bias_cost_frame, contrast_frame
 from fairbench_cli.report.ledger.change_kinds import classify_changes, run_technique_frame
 from fairbench_cli.report.ledger.columns import ACCURACY, FAIRNESS, FindingColumn
 from fairbench_cli.report.ledger.journal_arrays import CellKey
-from fairbench_cli.report.ledger.paired_differences import (
-    BASELINE_ROW,
-    pareto_frame,
-    run_paired_frame,
-    run_pareto_frame,
-)
 from fairbench_cli.report.ledger.results import Estimate, RunResults
 
 Record = Mapping[Any, Any]
@@ -115,15 +110,17 @@ def run_ledger(run: RunResults, metrics: set[str], fairness: str) -> Ledger:
     """
     techniques = run_technique_frame(run)
     techniques = techniques[techniques["metric"].isin(metrics)]
-    paired = run_paired_frame(run)
+    paired = paired_differences.run_paired_frame(run)
     paired = paired[paired["metric"].isin(metrics)]
-    paired = paired.assign(kind=classify_changes(paired, techniques)).droplevel(BASELINE_ROW)
+    paired = paired.assign(kind=classify_changes(paired, techniques)).droplevel(
+        paired_differences.BASELINE_ROW
+    )
     shortfalls: Mapping[int, tuple[Shortfall, ...]] = {}
     if fairness == FAIRNESS:
-        pareto = run_pareto_frame(run)
+        pareto = paired_differences.run_pareto_frame(run)
         shortfalls = find_shortfalls(run)
     else:
-        pareto = pareto_frame(run.select((fairness, ACCURACY)), (fairness, ACCURACY))
+        pareto = paired_differences.pareto_frame(run.select((fairness, ACCURACY)), (fairness, ACCURACY))
     remedies: dict[str, Mapping[int, Record]] = {}
     contrasts: Mapping[int, Record] = {}
     if run.plan.has_worlds:

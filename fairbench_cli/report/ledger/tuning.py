@@ -15,21 +15,15 @@ from fairbench_cli.experiment.config.components import Tuning, own_parameters, t
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import METRICS, distance, measure
+from fairbench_cli.report.ledger import journal_arrays
 from fairbench_cli.report.ledger.inference import paired_test
-from fairbench_cli.report.ledger.journal_arrays import (
-    CELL_COLUMNS,
-    CellKey,
-    DatasetRepeats,
-    cell_key,
-    join_frames,
-)
 from fairbench_cli.report.ledger.results import NO_VALUES, RunResults
 
 SHOWN = ("accuracy", "impact-ratio", "discrimination")
 """Kept of every candidate, in addition to the metric that was tuned for."""
 
 GAINS = ("gain", "gain_on_test", "leakage")
-GAIN_COLUMNS = CELL_COLUMNS + [
+GAIN_COLUMNS = journal_arrays.CELL_COLUMNS + [
     "metric", "n", "untuned", "tuned", "tuned_on_test", "gain", "gain_low", "gain_high", "gain_on_test",
     "gain_on_test_low", "gain_on_test_high", "leakage", "leakage_low", "leakage_high",
 ]  # fmt: skip
@@ -41,7 +35,7 @@ class TunedCell:
 
     cell: dict[str, Any]
     tuning: Tuning
-    data: DatasetRepeats
+    data: journal_arrays.DatasetRepeats
     curves: dict[int, Curve]
 
     def values(self, metric: str) -> Floats:
@@ -77,7 +71,7 @@ def tuning_curve_frame(run: RunResults) -> pd.DataFrame:
     ``candidate`` has its parameters, as JSON; ``value`` is on the rows that the best was chosen on, which
     ``chosen`` marks. The metrics are the one that was tuned for and `SHOWN`.
     """
-    columns = CELL_COLUMNS + ["repeat", "candidate", "metric", "value", "chosen"]
+    columns = journal_arrays.CELL_COLUMNS + ["repeat", "candidate", "metric", "value", "chosen"]
     frames = []
     for tuned in tuned_cells(run):
         # 1. The values of all candidates.
@@ -91,9 +85,9 @@ def tuning_curve_frame(run: RunResults) -> pd.DataFrame:
         keys = product(tuned.curves, candidates, metrics)
         frame = pd.DataFrame(keys, columns=["repeat", "candidate", "metric"])
         frame = frame.assign(value=values.ravel(), chosen=np.repeat(chosen, len(metrics)))
-        frame = frame.assign(**{name: tuned.cell[name] for name in CELL_COLUMNS})
+        frame = frame.assign(**{name: tuned.cell[name] for name in journal_arrays.CELL_COLUMNS})
         frames.append(frame[columns])
-    return join_frames(frames, columns)
+    return journal_arrays.join_frames(frames, columns)
 
 
 def tuning_gain_frame(run: RunResults) -> pd.DataFrame:
@@ -119,10 +113,10 @@ def tuning_gain_frame(run: RunResults) -> pd.DataFrame:
             continue
         metric = metrics[name]
         # 2. The metric untuned, tuned and tuned on the test rows.
-        keys = [_find_untuned(tuned), cell_key(tuned.cell), None]
+        keys = [_find_untuned(tuned), journal_arrays.cell_key(tuned.cell), None]
         counterpart = tuned_on_test.get(_key_on_test(tuned))
         if counterpart is not None:
-            keys[2] = cell_key(counterpart.cell)
+            keys[2] = journal_arrays.cell_key(counterpart.cell)
         values = []
         for key in keys:
             if key is None:
@@ -150,25 +144,25 @@ def tuning_gain_frame(run: RunResults) -> pd.DataFrame:
         for difference in (untuned - nested, untuned - leaky, nested - leaky):
             test = paired_test(difference)
             gains += [float(test.mean), float(test.low), float(test.high)]
-        rows.append(list(cell_key(tuned.cell)) + [name, int(has_values.sum())] + means + gains)
+        rows.append(list(journal_arrays.cell_key(tuned.cell)) + [name, int(has_values.sum())] + means + gains)
     return pd.DataFrame(rows, columns=GAIN_COLUMNS)
 
 
-def _key_on_test(tuned: TunedCell) -> CellKey:
+def _key_on_test(tuned: TunedCell) -> journal_arrays.CellKey:
     """Return the key that a cell has in common with the one that is tuned in the other way."""
     on_test = replace(tuned.tuning, on="test", fraction=None)
     return _key_without(tuned.cell, ()) + (canonical_json(on_test.described),)
 
 
-def _key_without(cell: dict[str, Any], tuned_names: Collection[str]) -> CellKey:
+def _key_without(cell: dict[str, Any], tuned_names: Collection[str]) -> journal_arrays.CellKey:
     """Return the key of a cell, without the parameters that are tuned."""
     parameters = json.loads(cell["parameters"])
     removed = set(tuned_names) | {"tune"}
     fixed = {name: value for name, value in parameters.items() if name not in removed}
-    return cell_key(cell | {"parameters": ""}) + (canonical_json(fixed),)
+    return journal_arrays.cell_key(cell | {"parameters": ""}) + (canonical_json(fixed),)
 
 
-def _find_untuned(tuned: TunedCell) -> CellKey | None:
+def _find_untuned(tuned: TunedCell) -> journal_arrays.CellKey | None:
     """Return the key of the cell that is the same but not tuned. None where there is none.
 
     Of several, that with the default values of the parameters that are tuned.
@@ -192,5 +186,5 @@ def _find_untuned(tuned: TunedCell) -> CellKey | None:
                 with_defaults.append(cell)
         untuned = with_defaults
     if len(untuned) == 1:
-        return cell_key(untuned[0])
+        return journal_arrays.cell_key(untuned[0])
     return None

@@ -18,16 +18,10 @@ from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, cell_key, mean
 from fairbench_cli.report.ledger.paired_differences import format_number
 from fairbench_cli.report.ledger.results import RunResults, sweep_frame
 from fairbench_cli.report.parts.part import RunPart
+from fairbench_cli.report.show import tables
 from fairbench_cli.report.show.page_charts import FrontierPoint, draw_frontier
 from fairbench_cli.report.show.page_panels import PagePanel
 from fairbench_cli.report.show.page_slots import PagePanels, PageSlot, nearest_beta_index
-from fairbench_cli.report.show.tables import (
-    TableCells,
-    block_technique_beta,
-    format_mean,
-    lay_out_blocks,
-    tests_in_words,
-)
 
 THRESHOLDS_CAPTION = (
     "The line: the best that a threshold for each group reaches with the model of none, chosen with the "
@@ -41,16 +35,16 @@ def frontier_table(name: str, run: RunResults) -> Document:
 
     Empty without a sweep or without ``none``.
     """
-    texts: TableCells = {}
+    texts: tables.TableCells = {}
     for row in frontier_distance_frame(run).to_dict("records"):
-        block_key, technique, beta = block_technique_beta(row)
+        block_key, technique, beta = tables.block_technique_beta(row)
         verdict = row["verdict"] if row["verdict"] in (ABOVE, BELOW) else ""
         difference = format_number(row["difference"], word=verdict)
         lines = {_DIFFERENCE_LINES[row["constraint"]]: difference}
         if row["constraint"] == "demographic-parity":
             statuses = run.cell_counts(cell_key(row)).statuses
             lines = {
-                "accuracy": format_mean(row["accuracy"], row["n"], run.plan.config.repeats, statuses),
+                "accuracy": tables.format_mean(row["accuracy"], row["n"], run.plan.config.repeats, statuses),
                 "|discrimination|": format_number(row["gap"], ".3f"),
                 "moved thresholds": format_number(row["frontier_accuracy"], ".3f"),
                 "difference": difference,
@@ -60,7 +54,7 @@ def frontier_table(name: str, run: RunResults) -> Document:
             }
         for line, text in lines.items():
             texts[block_key, (technique, line), beta] = text
-    return Document(name, facts=_frontier_captions(run), sections=lay_out_blocks(run, texts, "-"))
+    return Document(name, facts=_frontier_captions(run), sections=tables.lay_out_blocks(run, texts, "-"))
 
 
 _DIFFERENCE_LINES = {
@@ -80,7 +74,7 @@ def _frontier_captions(run: RunResults) -> tuple[str, ...]:
         "are judged on the other half.",
         "above: more accurate than the best thresholds, though these are chosen with the labels of the test "
         "rows. below: less accurate, at the same gap, than thresholds chosen on other rows. Both are about "
-        f"the population, at 5 % after Holm's adjustment over {tests_in_words(run.plan)}; a number "
+        f"the population, at 5 % after Holm's adjustment over {tables.tests_in_words(run.plan)}; a number "
         "alone: not shown. none is not tested: its difference is what hindsight gains.",
         f"Thresholds are tried at {len(RATES)} acceptance rates and where the classifier itself decides; "
         "those between them may be better by some thousandths.",

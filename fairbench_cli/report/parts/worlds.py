@@ -10,17 +10,10 @@ import pandas as pd
 
 from fairbench_cli.document.model import SIDES, Document, Section, TableCell, plain_table
 from fairbench_cli.measures.counts import PAIR
+from fairbench_cli.report.ledger import exact_worlds
 from fairbench_cli.report.ledger.bias_cost import bias_cost_frame
 from fairbench_cli.report.ledger.cell_labels import NO_BIAS, TRAINED_ON_TRUTH, read_display_names
 from fairbench_cli.report.ledger.columns import ACCURACY
-from fairbench_cli.report.ledger.exact_worlds import (
-    CONSTANT_RULES,
-    PANEL_COLUMNS,
-    ExactWorld,
-    exact_world,
-    worlds_by_panel,
-    worlds_frame,
-)
 from fairbench_cli.report.ledger.journal_arrays import TECHNIQUE, is_baseline
 from fairbench_cli.report.ledger.paired_differences import format_number
 from fairbench_cli.report.ledger.results import RunResults
@@ -63,16 +56,16 @@ def worlds_table(name: str, run: RunResults) -> Document:
     names = read_display_names(run.plan.config)
     frame = bias_cost_frame(run.by_own_attribute)
     frame = frame[(frame["labels"] == "true") & (frame["metric"] == ACCURACY)]
-    frames_by_world = dict(iter(frame.groupby(PANEL_COLUMNS + ["world", "beta"])))
+    frames_by_world = dict(iter(frame.groupby(exact_worlds.PANEL_COLUMNS + ["world", "beta"])))
     # 2. A section for each panel, with its two tables: a row for each world and β.
     sections = []
     methods = set()
     sees_protected = set()
-    for panel_key, worlds in worlds_by_panel(run).items():
+    for panel_key, worlds in exact_worlds.worlds_by_panel(run).items():
         record_rows = []
         accuracy_rows = []
         for world_name, beta in worlds:
-            world = exact_world(run, panel_key, (world_name, beta))
+            world = exact_worlds.exact_world(run, panel_key, (world_name, beta))
             methods.add(world.method)
             sees_protected.add(world.include_protected)
             heads: list[str | TableCell] = [world_name or NO_BIAS, f"{beta:g}"]
@@ -123,7 +116,7 @@ _BLIND_CAPTION = (
 )
 
 
-def _record_cells(world: ExactWorld) -> list[str | TableCell]:
+def _record_cells(world: exact_worlds.ExactWorld) -> list[str | TableCell]:
     """Return the cells of what a world records; dashes where nothing is known."""
     cells: list[str | TableCell] = []
     for group in PAIR:
@@ -135,7 +128,7 @@ def _record_cells(world: ExactWorld) -> list[str | TableCell]:
 
 
 def _accuracy_cells(
-    world: ExactWorld, techniques: pd.DataFrame, technique_label: Callable[..., str]
+    world: exact_worlds.ExactWorld, techniques: pd.DataFrame, technique_label: Callable[..., str]
 ) -> list[str | TableCell]:
     """Return the cells of the accuracies that are reached in a world; dashes where nothing is known.
 
@@ -148,7 +141,7 @@ def _accuracy_cells(
     """
     # 1. Rules that are computed of the network.
     cells: list[str | TableCell] = [
-        format_number(world.accuracy(*CONSTANT_RULES), ".3f"),
+        format_number(world.accuracy(*exact_worlds.CONSTANT_RULES), ".3f"),
         format_number(world.accuracy("bayes"), ".3f"),
         format_number(world.accuracy("oracle-thresholds"), ".3f"),
     ]
@@ -187,5 +180,8 @@ def worlds_sections(run: RunResults, _page_panels: PagePanels) -> Iterator[Secti
 
 
 WORLDS = RunPart(
-    "worlds", frames={"worlds": worlds_frame}, tables={"worlds": worlds_table}, sections=worlds_sections
+    "worlds",
+    frames={"worlds": exact_worlds.worlds_frame},
+    tables={"worlds": worlds_table},
+    sections=worlds_sections,
 )

@@ -8,15 +8,9 @@ from typing import Any
 from fairbench_cli.base.grouping import group_by
 from fairbench_cli.document.model import Section, TableCell, TextTable
 from fairbench_cli.measures.counts import PAIR
+from fairbench_cli.report.ledger import exact_worlds
 from fairbench_cli.report.ledger.answer import groups_in_words
 from fairbench_cli.report.ledger.cell_labels import NO_BIAS, read_display_names
-from fairbench_cli.report.ledger.exact_worlds import (
-    ExactWorld,
-    Labels,
-    exact_worlds_of_run,
-    strength_name,
-    world_label,
-)
 from fairbench_cli.report.ledger.results import RunResults
 from fairbench_cli.report.show.metric_wording import signed
 
@@ -45,8 +39,8 @@ RULE_NAMES = {
 }
 """Rules whose accuracy is told, by what `worlds.csv` calls them; the better one of its two constant ones."""
 
-RECORD_FIRST: tuple[Labels, Labels] = ("recorded", "true")
-TRUTH_FIRST: tuple[Labels, Labels] = ("true", "recorded")
+RECORD_FIRST: tuple[exact_worlds.Labels, exact_worlds.Labels] = ("recorded", "true")
+TRUTH_FIRST: tuple[exact_worlds.Labels, exact_worlds.Labels] = ("true", "recorded")
 """Of which labels a number stands large in a cell, and of which small."""
 
 Row = tuple[str, list[TableCell]]
@@ -82,14 +76,15 @@ def world_sections(run: RunResults) -> Iterator[Section]:
     features = run.plan.config.test_features
     planned = {(cell["dataset"], cell["attribute"], cell["world"]) for cell in run.plan.cells}
     worlds_by_key = group_by(
-        exact_worlds_of_run(run).worlds, lambda world: (world.dataset, world.attribute, world.world)
+        exact_worlds.exact_worlds_of_run(run).worlds,
+        lambda world: (world.dataset, world.attribute, world.world),
     )
     for (dataset, attribute, world_key), known_worlds in worlds_by_key.items():
         if (dataset, attribute, world_key) not in planned:
             continue
         source = run.plan.dataset(dataset, attribute)
         groups = groups_in_words(run.plan.protected(dataset, attribute), attribute)
-        strength = strength_name(source, world_key)
+        strength = exact_worlds.strength_name(source, world_key)
         # 1. The numbers on the features of the test rows, if any; of blind rules first, weak biases first.
         worlds = [world for world in known_worlds if world.features == features] or known_worlds
         worlds.sort(key=lambda world: (world.include_protected, world.beta))
@@ -102,7 +97,7 @@ def world_sections(run: RunResults) -> Iterator[Section]:
             sentences.append(describe_recovery(same_rules, wording))
             tables.append(_world_table(same_rules, wording, rules_only=bool(tables)))
         # 3. The section.
-        world_name = world_label(source, world_key)
+        world_name = exact_worlds.world_label(source, world_key)
         subtitle = f"{groups[0]} against {groups[1]}"
         if features == "recorded":
             subtitle += " · recorded features"
@@ -116,7 +111,9 @@ def world_sections(run: RunResults) -> Iterator[Section]:
         )
 
 
-def _world_table(worlds: Sequence[ExactWorld], wording: WorldWords, *, rules_only: bool) -> TextTable:
+def _world_table(
+    worlds: Sequence[exact_worlds.ExactWorld], wording: WorldWords, *, rules_only: bool
+) -> TextTable:
     """Return the table of what is known of a world, by its strength.
 
     Parameters
@@ -149,13 +146,13 @@ def _describe_effect(source: Mapping[str, Any], world_key: str) -> str:
         return ""
     middle = strengths[len(strengths) // 2]
     description = middle["words"]
-    strength = strength_name(source, world_key)
+    strength = exact_worlds.strength_name(source, world_key)
     if strength and len(strengths) > 1:
         return f"At {strength} = {middle['beta']:g}: {description}."
     return f"{description[:1].upper()}{description[1:]}."
 
 
-def describe_recovery(worlds: Sequence[ExactWorld], wording: WorldWords) -> str:
+def describe_recovery(worlds: Sequence[exact_worlds.ExactWorld], wording: WorldWords) -> str:
     """Return whether thresholds recover the truth, and of which groups the record ranks people otherwise.
 
     Empty where that is not known.
@@ -202,7 +199,7 @@ def describe_recovery(worlds: Sequence[ExactWorld], wording: WorldWords) -> str:
     return f"{otherwise}: no thresholds recover it, the best lose {loss} of accuracy{at_beta}."
 
 
-def _record_rows(worlds: Sequence[ExactWorld], wording: WorldWords) -> Iterator[Row]:
+def _record_rows(worlds: Sequence[exact_worlds.ExactWorld], wording: WorldWords) -> Iterator[Row]:
     """Yield the rows of what a record is described by."""
     for group, name in wording.named_groups:
         yield f"favourable, {name}", _cells(worlds, "favourable", RECORD_FIRST, group)
@@ -219,7 +216,7 @@ def _record_rows(worlds: Sequence[ExactWorld], wording: WorldWords) -> Iterator[
             yield f"odds, {name}", _cells(worlds, "prior-shift", ("",), group, digits=2, prefix="× ")
 
 
-def _rule_rows(worlds: Sequence[ExactWorld], wording: WorldWords) -> Iterator[Row]:
+def _rule_rows(worlds: Sequence[exact_worlds.ExactWorld], wording: WorldWords) -> Iterator[Row]:
     """Yield the rows of what rules that learn from a record are described by."""
     for group, name in wording.named_groups:
         yield f"order, {name}", [_order_cell(world, group) for world in worlds]
@@ -230,9 +227,9 @@ def _rule_rows(worlds: Sequence[ExactWorld], wording: WorldWords) -> Iterator[Ro
 
 
 def _cells(
-    worlds: Sequence[ExactWorld],
+    worlds: Sequence[exact_worlds.ExactWorld],
     quantity: str,
-    labels: tuple[Labels, ...],
+    labels: tuple[exact_worlds.Labels, ...],
     group: str = "",
     *,
     rule: str = "",
@@ -270,7 +267,7 @@ def _cells(
     return cells
 
 
-def _order_cell(world: ExactWorld, group: str) -> TableCell:
+def _order_cell(world: exact_worlds.ExactWorld, group: str) -> TableCell:
     """Return whether the record keeps the order of a group, and small, which share of pairs it does not."""
     is_kept = world.keeps_ranking(group)
     discordant = world.number("discordant", "", group)
