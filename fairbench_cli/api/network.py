@@ -188,10 +188,11 @@ class Network:
         UserError
             For a β outside [0, 1], an unknown attribute, or where there is no such arc.
         ArgumentError
-            When no deprived group is given.
+            When no deprived group is given, or for an unknown `edit`.
         """
         if isinstance(beta, bool) or not isinstance(beta, int | float) or not 0 <= beta <= 1:
             raise ArgumentError(Problem(f"beta is {beta!r}", "give a number from 0 to 1"))
+        _refuse_unknown("edit", edit, get_args(BetaEdit))
         if self.biased is not None:
             problem = "this is a world, which has its bias already"
             raise ArgumentError(Problem(problem, "tilt its network first"))
@@ -377,9 +378,11 @@ class Network:
 
     @property
     def _facts(self) -> str:
-        tilts = "".join(
-            f"; β = {tilt['beta']:g} by {tilt['attribute']}" for tilt in self.meta.source.get("tilts", ())
-        )
+        tilts = ""
+        for tilt in self.meta.source.get("tilts", ()):
+            tilts += f"; β = {tilt['beta']:g} by {tilt['attribute']}"
+            if "edit" in tilt:
+                tilts += f" (edit: {tilt['edit']})"
         scored = f"{self.meta.learner}, {self.meta.score_name} {self.meta.score:.1f}"
         biases = "".join(f"; {spec.build(MECHANISMS).words}" for spec in self.mechanisms)
         nodes = "nodes"

@@ -287,3 +287,12 @@ def test_nobody_is_edited_at_0():
     assert bias.tilt(net, "y", "+", 0) is net
     world = make_beta_world(net, "y", "+", groups, bias, 0)
     assert compute_facts(world).rows() == compute_facts(make_world(net, "y", "+", groups)).rows()
+
+
+def test_an_edit_is_one_of_three_and_is_said_of_the_network(tmp_path):
+    net = fb.load_network("compas")
+    with pytest.raises(UserError, match="edit is 'Group'\n  fix: did you mean \"group\""):
+        net.tilt(0.5, "race", edit="Group")
+    path = tmp_path / "tilted.json"
+    net.tilt(0.5, "sex", edit="group").tilt(0.25, "race").save(path)
+    assert "; β = 0.5 by sex (edit: group); β = 0.25 by race>" in repr(fb.load_network(path))
