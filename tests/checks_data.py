@@ -8,8 +8,13 @@ import pytest
 import yaml
 
 from fairbench_cli.data.card import find_card, read_card
-from fairbench_cli.data.checks.check import check_card
+from fairbench_cli.data.checks.check import check_rows
+from fairbench_cli.data.checks.rows import read_raw_rows
 from fairbench_cli.data.locate import data_folders, locate_files
+
+
+def check_card(card, located):
+    return check_rows(read_raw_rows(card, located))
 
 
 def checked(name):

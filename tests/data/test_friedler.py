@@ -4,9 +4,9 @@ import os
 
 import numpy as np
 import pytest
+from checks_data import check_card
 
 from fairbench_cli.data.card import find_card, read_card
-from fairbench_cli.data.checks.check import check_card
 from fairbench_cli.data.load import load, read_card_files
 from fairbench_cli.data.locate import data_folders, locate_files
 from fairbench_cli.data.table import represent

@@ -4,12 +4,12 @@ import re
 
 import numpy as np
 import pytest
+from checks_data import check_card
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
-from fairbench_cli.data.checks.check import check_card
 from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.columns import Misfit, bin_numbers
 from fairbench_cli.data.load import load

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from checks_data import base, card_of, checked, shipped
+from checks_data import base, card_of, check_card, checked, shipped
 from conftest import law
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
-from fairbench_cli.data.checks.check import check_card, compare_versions
+from fairbench_cli.data.checks.check import compare_versions
 from fairbench_cli.data.checks.rows import read_raw_rows
 from fairbench_cli.data.locate import data_folders, locate_files
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from checks_data import check_card
 from conftest import write_config
 
 import fairbench_cli as fb
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
-from fairbench_cli.data.checks.check import check_card
 from fairbench_cli.data.checks.groups import UnknownOutcomes, count_unknown_outcomes
 from fairbench_cli.data.locate import find_files
 from fairbench_cli.experiment.config.read import read_config

@@ -1,6 +1,7 @@
 """Numbers by slices of the rows: all together, whether differences rise or fall, and each slice."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from fairbench_cli.audit.compare.number_trends import (
     NumberSlices,
@@ -10,7 +11,7 @@ from fairbench_cli.audit.compare.number_trends import (
     judge_whole,
 )
 from fairbench_cli.audit.compare.numbers import NumberSlice
-from fairbench_cli.audit.compare.report import Interval, NumberComparison, NumberLook, Place, Report
+from fairbench_cli.audit.compare.report import NumberComparison, NumberLook, Place, Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts
 from fairbench_cli.audit.config import JUDGED, fields_used_by
 from fairbench_cli.audit.parts import formatting
@@ -33,10 +34,10 @@ from fairbench_cli.audit.parts.numbers import (
     compared_by,
     comparison_table,
     decisive_rows,
-    format_interval,
     format_measure,
     format_size,
     group_table,
+    measure_cell,
     number_comparison_rows,
     verdict_cell,
 )
@@ -237,11 +238,6 @@ def _trend_sections(slices: NumberSlices, report: Report, view: View) -> Iterato
     yield Section(title, tuple(sentences), tuple(tables), notes)
 
 
-def _cell(metric: str, estimate: Interval, digits: int) -> TableCell:
-    text = format_measure(metric, estimate.value, digits)
-    return TableCell(text, format_interval(metric, estimate, digits), estimate.value)
-
-
 def _trend_table(
     attribute: str, rows: Sequence[NumberTrend], slices: NumberSlices, digits: int, view: View
 ) -> TextTable:
@@ -257,7 +253,7 @@ def _trend_table(
         "measure": lambda row: TableCell(NUMBER_MEASURES[row.metric].label),
         slices.names[0]: lambda row: number(row.metric, row.difference_first),
         slices.names[-1]: lambda row: number(row.metric, row.difference_last),
-        "change": lambda row: _cell(row.metric, row.change, digits),
+        "change": lambda row: measure_cell(row.metric, row.change, digits),
         "p (Holm)": lambda row: formatting.both_p_cell(row.p, row.p_holm),
         "trend": word,
     }
@@ -293,8 +289,7 @@ def _slice_table(together: NumberSlice, slices: NumberSlices, report: Report) ->
 
 
 def _signed_cell(row: NumberComparison, digits: int) -> TableCell:
-    cell = _cell(row.metric, row.difference, digits)
-    return TableCell(cell.text, cell.fine, cell.value, verdict=row.verdict)
+    return replace(measure_cell(row.metric, row.difference, digits), verdict=row.verdict)
 
 
 def short_slices(slices: NumberSlices, report: Report) -> Sequence[Section]:
@@ -322,7 +317,7 @@ def short_slices(slices: NumberSlices, report: Report) -> Sequence[Section]:
         columns["attribute"] = lambda row: TableCell(row[0].attribute)
     columns |= {
         "group": lambda row: formatting.group_cell(row[1].group, small=False),
-        "difference": lambda row: _cell(row[1].metric, row[1].difference, row[0].digits),
+        "difference": lambda row: measure_cell(row[1].metric, row[1].difference, row[0].digits),
         "together": lambda row: verdict_cell(row[1]),
         head: lambda row: TableCell(row[2]),
     }

@@ -123,7 +123,8 @@ def format_interval(name: str, estimate: Interval, digits: int) -> str:
     return f"[{low}, {high}]"
 
 
-def _measure_cell(name: str, estimate: Interval, digits: int) -> TableCell:
+def measure_cell(name: str, estimate: Interval, digits: int) -> TableCell:
+    """Return a measure with its interval in small print."""
     text = format_measure(name, estimate.value, digits)
     return TableCell(text, format_interval(name, estimate, digits), estimate.value)
 
@@ -365,7 +366,7 @@ def group_table(title: str, numbers: NumberSlice, view: View) -> TextTable:
     }
     for name in shown:
         columns[label_measure(name, numbers)] = (
-            lambda group, name=name: _measure_cell(name, group.values[name], numbers.digits)  # type: ignore[misc]
+            lambda group, name=name: measure_cell(name, group.values[name], numbers.digits)  # type: ignore[misc]
         )
     return view.table(title, columns, numbers.groups)
 
@@ -376,7 +377,7 @@ def comparison_table(title: str, numbers: NumberSlice, view: View) -> TextTable:
     columns: dict[str, Callable[[NumberComparison], TableCell]] = {
         "group": lambda row: TableCell(row.group),
         "measure": lambda row: TableCell(label_measure(row.metric, numbers)),
-        "difference": lambda row: _measure_cell(row.metric, row.difference, numbers.digits),
+        "difference": lambda row: measure_cell(row.metric, row.difference, numbers.digits),
         "ratio": lambda row: formatting.fine_cell(row.ratio),
         "p": lambda row: formatting.both_p_cell(row.p, row.p_holm),
         "margin": lambda row: TableCell(
@@ -439,7 +440,7 @@ def _short_table(numbers: NumberSlice) -> TextTable:
         row = decisive.get(group.group)
         if row is None:
             return TableCell("reference" if group.is_reference else formatting.DASH)
-        return _measure_cell(row.metric, row.difference, numbers.digits)
+        return measure_cell(row.metric, row.difference, numbers.digits)
 
     def of_row(write_cell: Callable[[NumberComparison], TableCell]) -> Callable[[NumberGroup], TableCell]:
         return lambda group: write_cell(decisive[group.group]) if group.group in decisive else TableCell("")

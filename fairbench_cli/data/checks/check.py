@@ -11,7 +11,7 @@ import pandas as pd
 
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.safe_text import format_percent
-from fairbench_cli.data.card import Card, Trap
+from fairbench_cli.data.card import Trap
 from fairbench_cli.data.checks import leaks
 from fairbench_cli.data.checks.columns import (
     check_code_book,
@@ -29,10 +29,9 @@ from fairbench_cli.data.checks.groups import (
     check_groups,
     check_unknown_outcomes,
 )
-from fairbench_cli.data.checks.rows import Finding, Mask, RawRows, read_raw_rows
+from fairbench_cli.data.checks.rows import Finding, Mask, RawRows
 from fairbench_cli.data.columns import MISSING
 from fairbench_cli.data.load import compute_filling
-from fairbench_cli.data.locate import LocatedFiles
 
 HALF = 5.001e-4  # of the third digit of a rate
 
@@ -124,17 +123,6 @@ class CardCheck:
     left_out_leaks: tuple[leaks.Leak, ...] = ()
     rows_before: int = 0
     missing: tuple[MissingCells, ...] = ()
-
-
-def check_card(card: Card, located: LocatedFiles) -> CardCheck:
-    """Return the findings of the checks of every column of a card's files.
-
-    Raises
-    ------
-    UserError
-        When the files do not fit the card.
-    """
-    return check_rows(read_raw_rows(card, located))
 
 
 def check_rows(rows: RawRows) -> CardCheck:
