@@ -134,8 +134,10 @@ def test_every_night_the_files_are_read_that_are_needed_every_week():
 
 @pytest.mark.parametrize("name", JOBS)
 def test_a_job_has_its_data_and_asks_for_most_of_what_is_published(name):
-    job, paper = JOBS[name], study_of("results").PAPERS.get(name)
-    config = yaml.safe_load((STUDIES.parent / "configs" / f"{name}.yaml").read_text(encoding="utf-8"))
+    job = JOBS[name]
+    shipped = job.config or name
+    paper = study_of("results").PAPERS.get(shipped)
+    config = yaml.safe_load((STUDIES.parent / "configs" / f"{shipped}.yaml").read_text(encoding="utf-8"))
     assert (paper is None) == (not job.published)
     fetched = {file.name for card in job.cards for file in read_card(find_card(card)).files}
     if config.get("sample", {}).get("from", "network") != "shipped" and "truth" not in config:
