@@ -260,3 +260,20 @@ def test_the_tree_on_dutch_decides_as_was_printed(tmp_path, data_folder):
     assert len(none) == 20
     for row in none.itertuples():
         assert found[row.metric, row.beta] == pytest.approx(row.value, abs=0.05), (row.metric, row.beta)
+
+
+@pytest.mark.gate
+def test_an_answer_says_of_which_data_sets_beta_is_which(tmp_path, say):
+    plain = {"compas": {"as": "plain"}}
+    edited = {"compas": SEX | {"as": "edited", "edit": "group"}}
+    half = {"compas": SEX | {"as": "half", "edit": "group", "beta_on": {"sex": 0.5}}}
+    lost = "β: the share of favourable outcomes that the deprived group loses in training"
+    for datasets, regrouped in (
+        ([plain, edited], f"on edited {MEN}"),
+        ([plain, edited, half], f"{MEN} on edited, {MEN} (0.5 β of them) on half"),
+    ):
+        sample = SAMPLE | {"beta": [0, 0.5]}
+        config = write_config(tmp_path / "c.yaml", datasets=datasets, sample=sample, interventions=["none"])
+        assert say("run", config, "-o", f"out{len(datasets)}", "--jobs", "1").code == 0
+        answer = (tmp_path / f"out{len(datasets)}/answer.md").read_text()
+        assert f"{lost}; {regrouped}. Elsewhere it is prior shift." in answer

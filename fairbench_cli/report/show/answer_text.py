@@ -914,13 +914,16 @@ def _beta(plan: RunPlan, *, brief: bool) -> str:
     if regrouped and not others:
         text = f"β: {bias_in_words(regrouped, name_of)}"
     elif regrouped:
-        text += f"; on {_those(plan, regrouped.__contains__)} {bias_in_words(regrouped, name_of)}"
+        text += "; "
+        if len({bias_in_words([source]) for source in regrouped}) == 1:  # else each says on which
+            text += f"on {_those(plan, regrouped.__contains__)} "
+        text += bias_in_words(regrouped, name_of)
     idle = _those(plan, lambda source: not source["arc_to_outcome"])
     if idle:
         text += f". It changes nothing on {idle}"
     kinds = bias_in_words(others, name_of)
     if kinds and not brief:
-        text += f". It is {kinds}"
+        text += f". {'Elsewhere it' if regrouped else 'It'} is {kinds}"
     return f"{text}."
 
 
