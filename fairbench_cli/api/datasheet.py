@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from fairbench_cli.measures.counts import divide
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rows import cross_columns
 from fairbench_cli.measures.score_test import difference_interval, wilson_interval
+from fairbench_cli.network.bias import edited_tables
 from fairbench_cli.network.files import Meta, open_network
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import compute_posterior
@@ -79,6 +80,9 @@ class Datasheet:
         Of the files at hand.
     network : Meta or None
         What the file of the shipped network says of it.
+    beta_tables : dict of str to dict of str to str
+        Of that network: by attribute, the columns that β acts on, each with the node whose table an
+        edit ``as-learned`` changes; a column without an arc to or from the outcome is left out.
     """
 
     card: Card
@@ -92,6 +96,7 @@ class Datasheet:
     checked: CardCheck = field(default_factory=CardCheck)
     sha256: dict[str, str] = field(default_factory=dict)
     network: Meta | None = None
+    beta_tables: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def datasheet(name: str, data_dir: Path | None = None) -> Datasheet:
@@ -111,11 +116,15 @@ def datasheet(name: str, data_dir: Path | None = None) -> Datasheet:
     """
     card, files, network = _opened(name, data_dir)
     if files is not None:
-        return _of_files(card, files, None if network is None else network[1])
-    if network is not None:
-        return _of_network(card, *network)
-    n_rows = card.expected.rows if card.expected else 0
-    return Datasheet(card, "card", n_rows, named_columns(card))
+        sheet = _of_files(card, files)
+    elif network is not None:
+        sheet = _of_network(card, *network)
+    else:
+        n_rows = card.expected.rows if card.expected else 0
+        return Datasheet(card, "card", n_rows, named_columns(card))
+    if network is None:
+        return sheet
+    return replace(sheet, network=network[1], beta_tables=_beta_tables(card, network[0]))
 
 
 def croissant_of(name: str, data_dir: Path | None = None) -> dict[str, Any]:
@@ -154,10 +163,20 @@ def _of_network(card: Card, net: BayesNet, meta: Meta) -> Datasheet:
     counts = np.stack([joint.sum(-1) - favourable, favourable], -1).reshape(-1, 2)
     cells = np.argwhere(np.ones(favourable.shape, dtype=bool))
     rates = _rates(card, net.columns, names, cells, counts, measured=False)
-    return Datasheet(card, "network", rows, net.columns, *rates, network=meta)
+    return Datasheet(card, "network", rows, net.columns, *rates)
 
 
-def _of_files(card: Card, files: locate.LocatedFiles, network: Meta | None) -> Datasheet:
+def _beta_tables(card: Card, net: BayesNet) -> dict[str, dict[str, str]]:
+    """Return what `Datasheet.beta_tables` says of a network."""
+    levels = {column.name: column.levels for column in net.columns}
+    tables = {}
+    for name in _single(card, net.columns):
+        acted_on = card.bias_groups(name, levels)
+        tables[name] = edited_tables(net.names, net.parents, card.label.column, acted_on, "as-learned")
+    return tables
+
+
+def _of_files(card: Card, files: locate.LocatedFiles) -> Datasheet:
     rows = read_raw_rows(card, files)
     dataset = rows.dataset
     assert dataset is not None  # noqa: S101 - only tables without a card have none
@@ -180,7 +199,6 @@ def _of_files(card: Card, files: locate.LocatedFiles, network: Meta | None) -> D
         unknown=count_unknown_outcomes(card, files),
         checked=check_rows(rows),
         sha256=files.sha256,
-        network=network,
     )
 
 

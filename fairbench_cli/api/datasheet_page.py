@@ -190,8 +190,23 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
         yield Section("Missing values by group", tables=(_missing_table(sheet.checked.missing, view),))
     if sheet.network is not None and sheet.network.stand_in is not None:
         yield describe_fit_quality(sheet.card.name, sheet.network.stand_in)
+    if sheet.beta_tables:
+        yield Section("What β edits in the shipped network", tuple(_beta_lines(sheet)))
     yield Section("Columns", tables=(_columns_table(sheet, view),))
     yield _source(sheet)
+
+
+def _beta_lines(sheet: Datasheet) -> Iterator[str]:
+    """Yield by protected attribute the table that β edits, and along which arc."""
+    outcome = sheet.card.label.column
+    for attribute, tables in sheet.beta_tables.items():
+        if not tables:
+            yield f"{attribute}: nothing, as no arc joins it with {outcome}"
+        for column, table in tables.items():
+            arc, edit = f"{outcome} → {column}", "group"
+            if table == outcome:
+                arc, edit = f"{column} → {outcome}", "outcome"
+            yield f"{attribute}: the table of {table}, along the arc {arc} (edit: {edit})"
 
 
 def _group_tables(sheet: Datasheet, view: View) -> Iterator[TextTable]:
@@ -425,6 +440,7 @@ def as_json(sheet: Datasheet) -> str:
         "noted": _findings_json(checked.noted),
         "left_out_leaks": checked.left_out_leaks,
         "stand_in": stand_in,
+        "beta_tables": sheet.beta_tables,
         "sha256": sheet.sha256,
     }
     return json_text(sheet_json)

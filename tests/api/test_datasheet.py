@@ -210,6 +210,7 @@ def test_every_shipped_card_has_a_page_without_its_files(without_files, capsys):
         if sheet.origin == "network":
             adds_up(sheet)
             one_sign(sheet)
+            edits_what_it_says(name, sheet)
 
 
 def one_sign(sheet: Datasheet) -> None:
@@ -220,6 +221,21 @@ def one_sign(sheet: Datasheet) -> None:
     (gap,) = (one.gap.value for one in sheet.attributes if one.attribute == measured.attribute)
     draws = (found["draws"].gap for found in measured.classifiers.values())
     assert all(mean * gap > 0 for mean, spread in draws if abs(mean) > 2 * spread and abs(gap) > 0.01)
+
+
+def edits_what_it_says(name: str, sheet: Datasheet) -> None:
+    """Check that β of ½ changes the tables that are named, and where none is named is refused."""
+    network = fb.load_network(name)
+    for attribute, tables in sheet.beta_tables.items():
+        if not tables:
+            with pytest.raises(fb.UserError, match="β has nothing to edit"):
+                network.tilt(0.5, attribute, edit="as-learned")
+            continue
+        tilted = network.tilt(0.5, attribute, edit="as-learned").net
+        pairs = zip(network.net.names, network.net.cpts, tilted.cpts, strict=True)
+        assert {node for node, before, after in pairs if not np.array_equal(before, after)} == set(
+            tables.values()
+        )
 
 
 def adds_up(sheet: Datasheet) -> None:
