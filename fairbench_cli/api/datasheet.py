@@ -167,7 +167,7 @@ def _of_network(card: Card, net: BayesNet, meta: Meta) -> Datasheet:
 
 
 def _beta_tables(card: Card, net: BayesNet) -> dict[str, dict[str, str]]:
-    """Return what `Datasheet.beta_tables` says of a network."""
+    """Return `Datasheet.beta_tables` of a network."""
     levels = {column.name: column.levels for column in net.columns}
     tables = {}
     for name in _single(card, net.columns):
