@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fairbench_cli.base.errors import Flag, UserError, suggest, user_error
-from fairbench_cli.data.table import Codes, Floats, Rows
+from fairbench_cli.data.table import Codes, Floats, Rows, Table
 from fairbench_cli.measures.counts import divide
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.pomegranate import loopy_posterior
@@ -416,3 +416,55 @@ def _impossible_error(net: BayesNet, fixed: Mapping[int, int]) -> UserError:
 def _too_large_error(size: int) -> UserError:
     problem = f"the answer needs a table of {size:,} numbers, and {LARGEST:,} are the most"
     return user_error(problem, "ask for fewer columns at once, or give the level of more columns")
+
+
+def network_belift(
+    net: BayesNet, people: Table, outcome: str, favourable: str, attribute: str, redlining: Sequence[str] = ()
+) -> Floats:
+    """Return P(+|s,x_r,x_a) / P(+|x_a) of every person (Mancuhan & Clifton 2014).
+
+    Parameters
+    ----------
+    net : BayesNet
+        The network.
+    people : Table
+        The deprived, say; its columns are those of the network. Their outcome is not looked at.
+    outcome, favourable : str
+        The column of the outcome, and its favourable level.
+    attribute : str
+        The protected attribute s.
+    redlining : sequence of str
+        Attributes x_r that give it away; all others are x_a.
+
+    Returns
+    -------
+    array, shape (rows,)
+        1 when group and x_r say nothing that x_a does not. NaN where the network rules out
+        every outcome of a person.
+
+    Raises
+    ------
+    KeyError
+        For an unknown column.
+    ValueError
+        For an unknown level, columns that are not those of the network, an outcome that is to be hidden, or
+        too many combinations of what is hidden.
+    """
+    if people.columns != net.columns:
+        raise ValueError("the columns of the people are not those of the network")
+    hidden = tuple(dict.fromkeys((attribute, *redlining)))
+    if outcome in hidden:
+        raise ValueError(f'the outcome "{outcome}" cannot be what gives the group away')
+    return divide(belief(net, people, outcome, favourable), belief(net, people, outcome, favourable, hidden))
+
+
+def belief(net: BayesNet, people: Table, outcome: str, favourable: str, hidden: Sequence[str] = ()) -> Floats:
+    """Return P(outcome = favourable | all columns but the hidden ones) of each person.
+
+    The hidden ones are summed over.
+    """
+    combinations = prod(len(net.levels_of(name)) for name in hidden)
+    if combinations > MOST_COMBINATIONS:
+        raise ValueError(f"the hidden columns have {combinations} combinations; at most {MOST_COMBINATIONS}")
+    rows = {name: people[name] for name in net.names}
+    return compute_chances(net, outcome, favourable, rows.keys() - {outcome, *hidden}, rows)

@@ -20,9 +20,13 @@ from fairbench_cli.audit.scan.open import open_scan
 from fairbench_cli.audit.scan.strata import read_strata
 from fairbench_cli.audit.show.document import audit_page
 from fairbench_cli.base.errors import UserError
+from fairbench_cli.data.table import Column
 from fairbench_cli.measures.conditional import explained_difference, unexplained_difference
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.rows import Rows, count_by_stratum
+from fairbench_cli.network.draw import sample
+from fairbench_cli.network.model import BayesNet
+from fairbench_cli.network.query import network_belift
 
 # department, sex, admitted, how many: both departments admit both alike
 ADMISSION = [
@@ -204,6 +208,7 @@ def test_standard_errors_are_those_of_leaving_out_every_row_in_turn():
     assert np.isnan(standard_errors(np.array([[[0.0, 1], [3, 4]]]))).all()
 
 
+@pytest.mark.gate
 def test_strata_too_small_to_be_compared_are_said_at_once(tmp_path, say):
     rng = np.random.default_rng(0)
     sex, job = rng.integers(0, 2, 600), rng.integers(0, 200, 600)
@@ -469,6 +474,36 @@ def test_compatible_files_stay_the_same(table, tmp_path, say):
     assert written == sorted(path.name for path in (tmp_path / "more").iterdir())
     for name in written:
         assert (tmp_path / "plain" / name).read_bytes() == (tmp_path / "more" / name).read_bytes()
+
+
+def small_network() -> BayesNet:
+    """sex → job → hired ← school ← sex"""
+    rng = np.random.default_rng(0)
+    sizes = {"sex": 2, "job": 3, "school": 2, "hired": 2}
+    parents = ((), (0,), (0,), (1, 2))
+    names = list(sizes)
+    shapes = [tuple(sizes[names[p]] for p in (*of, j)) for j, of in enumerate(parents)]
+    cpts = tuple(rng.dirichlet(np.ones(shape[-1]), shape[:-1]) for shape in shapes)
+    columns = tuple(Column(name, tuple(f"{name}{i}" for i in range(size))) for name, size in sizes.items())
+    return BayesNet(columns, parents, cpts)
+
+
+def test_belift_of_a_network_is_that_of_the_whole_joint_distribution():
+    network = small_network()
+    joint = np.einsum("s,sj,sc,jcy->sjcy", *network.cpts)
+    people = sample(network, 50, 1)
+    found = network_belift(network, people, "hired", "hired1", "sex", ("job",))
+    for row, value in zip(people.codes, found, strict=True):
+        given_all = joint[row[0], row[1], row[2]]
+        given_school = joint[:, :, row[2]].sum((0, 1))
+        expected = (given_all[1] / given_all.sum()) / (given_school[1] / given_school.sum())
+        assert value == pytest.approx(expected)
+    # Given job and school, sex tells nothing more.
+    assert network_belift(network, people, "hired", "hired1", "sex") == pytest.approx(np.ones(50))
+    with pytest.raises(ValueError, match="cannot be what gives the group away"):
+        network_belift(network, people, "hired", "hired1", "sex", ("hired",))
+    with pytest.raises(KeyError):
+        network_belift(network, people, "hired", "hired1", "race")
 
 
 COLUMNS = {0: "age", 3: "education", 6: "occupation", 9: "sex", 12: "hours_per_week", 14: "income"}
