@@ -10,9 +10,12 @@ from sklearn.linear_model import LogisticRegression
 
 class Remote:
     def fit(self, X, y, sensitive_features):
-        try:
-            time.sleep(0.7)
-        except BaseException as error:  # as compiled code does with what interrupts it
+        try:  # as compiled code within compiled code does with what interrupts it
+            try:
+                time.sleep(0.7)
+            except BaseException as error:
+                raise SystemError("with an exception set") from error
+        except SystemError as error:
             raise SystemError("with an exception set") from error
         self.model_ = LogisticRegression().fit(X, y)
         return self

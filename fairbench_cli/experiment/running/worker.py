@@ -177,8 +177,11 @@ def run_task(task: Task, ends_all: type[BaseException] = Overtime) -> Repeat:
     except (Overtime, ends_all):
         raise
     except BaseException as error:
-        if isinstance(error.__cause__, Overtime | ends_all):  # compiled code puts its own in its place
-            raise error.__cause__ from None
+        cause = error.__cause__
+        while cause is not None:  # compiled code puts its own in its place, perhaps more than once
+            if isinstance(cause, Overtime | ends_all):
+                raise cause from None
+            cause = cause.__cause__
         status: Status = "memory" if isinstance(error, MemoryError) else "failed"
         return task.ended(status, _described(error), time.process_time() - start)
     reason = outcome.reason
