@@ -439,6 +439,7 @@ OTHERS = {
     "settings of no config": loans("verify nowhere --set seed=1", config="mine.yaml"),
     "a half of a shard": loans("run mine.yaml --shard half", shard="0/1"),
     "numbers learned from": Case("network learn p.csv -o n.json", {"p.csv": PAY}),
+    "code where none is wanted": Case("check ./mine.py:Tree --no-code"),
     "no network ships": Case("network show adult-train"),
     "folds without a number": study_of("--design folds"),
     "folds of no design": study_of("--design fresh --folds 3"),

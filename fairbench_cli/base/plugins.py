@@ -6,12 +6,13 @@ Nothing here runs before somebody names it: in a config, or on a command line.
 import ast
 import hashlib
 import importlib
+import os
 import pkgutil
 import platform
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -39,6 +40,9 @@ KNOWN_PACKAGES = {
     "xgboost": "xgboost",
 }
 """What pip calls the packages that messages may name: any other name may be that of a stranger's."""
+
+NO_CODE = "FAIRBENCH_NO_CODE"
+"""The variable of the environment that refuses every name of code, as ``--no-code`` does."""
 
 
 def how_to_get(module: str, folder: str | Path = "") -> str:
@@ -102,8 +106,9 @@ class CodeOrigin:
         SourceChanged
             When a file is no longer the one that was meant.
         UserError
-            When it cannot be imported.
+            When it cannot be imported, or code is refused (`NO_CODE`).
         """
+        _refuse_if_unwanted(short_name(self.target))
         path, name = _split(self.target)
         if is_file(self.target):
             module, imported_files = _run_file(path, self.version)
@@ -113,6 +118,25 @@ class CodeOrigin:
         if self.version.startswith("sha256:") and code_version(package) != self.version:
             raise SourceChanged(f"{package} has changed since the run began: run it again")
         return _find_attribute(_import_module(package), name, self.target)
+
+
+@contextmanager
+def refusing_code(refuses: bool) -> Iterator[None]:
+    """Refuse names of code within, where `refuses` says so: none of what is read there stands for any."""
+    before = os.environ.get(NO_CODE, "")
+    if refuses:
+        os.environ[NO_CODE] = "1"
+    try:
+        yield
+    finally:
+        os.environ[NO_CODE] = before
+
+
+def _refuse_if_unwanted(name: str) -> None:
+    """Refuse a name of code where the user wants none."""
+    if os.environ.get(NO_CODE, "0") not in ("", "0"):
+        problem = f"{name} is code that is not fairbench's, and none is to run"
+        raise user_error(problem, f"take the name out, or run it without --no-code and {NO_CODE}")
 
 
 def is_plugin(name: str) -> bool:
@@ -170,8 +194,11 @@ def find_code(name: str, group: str, base: Path) -> CodeOrigin | None:
     Raises
     ------
     UserError
-        When there is no such file, package, class or function, or it cannot be imported.
+        When there is no such file, package, class or function, or it cannot be imported, or code is refused
+        (`NO_CODE`).
     """
+    if is_plugin(name):
+        _refuse_if_unwanted(name)
     if is_file(name):
         path, attribute = _split(name)
         path = (base / path.expanduser()).resolve()
@@ -196,6 +223,7 @@ def find_code(name: str, group: str, base: Path) -> CodeOrigin | None:
         installed = entry_points_by_name(group).get(name)
         if installed is None:
             return None
+        _refuse_if_unwanted(name)
         _import_module(installed.module)
         package = installed.dist
         if package:

@@ -10,6 +10,7 @@ import typer
 
 from fairbench_cli.base.errors import refuse
 from fairbench_cli.cli.console import fold, say
+from fairbench_cli.cli.options import NoCode
 
 if TYPE_CHECKING:
     from fairbench_cli.base.errors import Problem
@@ -43,12 +44,14 @@ def check(
             show_default=False,
         ),
     ] = None,
+    no_code: NoCode = False,
 ) -> int:
     """Try a technique or classifier on small samples: seeds, weights, empty cells, unseen levels and more.
 
     Exit code 0: all that was tried holds; 1: something does not; 2: it cannot be tried.
     """
     from fairbench_cli.base.errors import UserError
+    from fairbench_cli.base.plugins import refusing_code
     from fairbench_cli.base.strict_yaml import override_values, parse_yaml
     from fairbench_cli.base.yaml_document import YamlDocument
     from fairbench_cli.experiment.config.components import split_name
@@ -62,7 +65,7 @@ def check(
     called, options = split_name(entry)
     parameters, problems = override_values(YamlDocument(options, {}, "--set"), tuple(set_ or ()))
     refuse(problems)
-    with captured():  # of what is imported
+    with refusing_code(no_code), captured():  # of what is imported
         try:
             trials = find_components(entry if called is None else {called: parameters.data})
         except UserError as error:

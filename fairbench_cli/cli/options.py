@@ -59,6 +59,14 @@ Reuse = Annotated[
         show_default=False,
     ),
 ]
+
+NoCode = Annotated[
+    bool,
+    typer.Option(
+        "--no-code",
+        help="Refuse every name that would run code which is not fairbench's, as $FAIRBENCH_NO_CODE=1 does.",
+    ),
+]
 AllTables = Annotated[
     bool, typer.Option("--all", help="Print the tables that the config asks for after the answer.")
 ]

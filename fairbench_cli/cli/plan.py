@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.cli.options import Config, DataDir, Only, Output, Set, ShardOf
+from fairbench_cli.cli.options import Config, DataDir, NoCode, Only, Output, Set, ShardOf
 
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.experiment.plan import Cell
@@ -22,8 +22,10 @@ def plan(
     only: Only = None,
     data_dir: DataDir = None,
     shard: ShardOf = None,
+    no_code: NoCode = False,
 ) -> None:
     """Show the cells of an experiment: done, to do, time left. Runs nothing."""
+    from fairbench_cli.base.plugins import refusing_code
     from fairbench_cli.base.safe_text import format_count
     from fairbench_cli.cli.activity import Activity
     from fairbench_cli.cli.console import print_document, say
@@ -35,7 +37,7 @@ def plan(
     from fairbench_cli.experiment.running.reuse import describe_done_elsewhere
     from fairbench_cli.experiment.running.run import prepare, read_shard
 
-    with Activity("reading") as activity:
+    with refusing_code(no_code), Activity("reading") as activity:
         experiment = read_config(config, tuple(set_ or ()))
         this_shard = None
         if shard is not None:

@@ -15,7 +15,7 @@ import typer
 
 from fairbench_cli.base.errors import Problem, refuse, user_error
 from fairbench_cli.cli.console import print_report, talk
-from fairbench_cli.cli.options import AllTables, Config, DataDir, Only, Output, Reuse, Set, ShardOf
+from fairbench_cli.cli.options import AllTables, Config, DataDir, NoCode, Only, Output, Reuse, Set, ShardOf
 
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.experiment.running.pool import Pool
@@ -57,11 +57,13 @@ def run(
         ),
     ] = None,
     all_: AllTables = False,
+    no_code: NoCode = False,
 ) -> int:
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped.
 
     A simulation (`zliobaite2017`) is computed anew.
     """
+    from fairbench_cli.base.plugins import refusing_code
     from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
     from fairbench_cli.base.safe_text import format_count
     from fairbench_cli.cli.activity import Activity
@@ -93,7 +95,8 @@ def run(
     if shard is not None:
         shard_part = read_shard(shard)
     address = _address(backend, scheduler, jobs)
-    config_read = read_config(config, tuple(set_ or ()))
+    with refusing_code(no_code):
+        config_read = read_config(config, tuple(set_ or ()))
     pool: Pool
     with stoppable() as stopped, ExitStack() as stack:
         if address is not None:
@@ -131,6 +134,9 @@ def run(
             talk(f"{prepared.size} repeats{in_shard}: {prepared.size - todo} done, {todo} to do{where}")
             for line in describe_done_elsewhere(prepared):
                 talk(line)
+            if config_read.plugins:
+                names = dict.fromkeys(name for name, _ in config_read.plugins)
+                talk(f"runs code of others: {', '.join(names)} (--no-code refuses it)")
             for line in list_warnings(prepared.datasets):
                 talk(f"warning: {line}")
             worlds = list_worlds(prepared)
