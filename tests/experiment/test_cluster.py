@@ -114,7 +114,10 @@ def scheduler(tmp_path_factory) -> Iterator[Path]:
         dask("worker", "--scheduler-file", file, *two, cwd=folder),
     ):
         started = time.monotonic()
-        while not file.exists() and time.monotonic() < started + 60:  # a run may be there before it
+        log = folder / "worker.log"
+        while time.monotonic() < started + 60:  # a run takes the workers that are there when it starts
+            if file.exists() and log.read_text(errors="replace").count("Registered to:") == 2:
+                break
             time.sleep(0.05)
         yield file
 
