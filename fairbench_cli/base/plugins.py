@@ -123,13 +123,16 @@ class CodeOrigin:
 @contextmanager
 def refusing_code(refuses: bool) -> Iterator[None]:
     """Refuse names of code within, where `refuses` says so: none of what is read there stands for any."""
-    before = os.environ.get(NO_CODE, "")
+    before = os.environ.get(NO_CODE)
     if refuses:
         os.environ[NO_CODE] = "1"
     try:
         yield
     finally:
-        os.environ[NO_CODE] = before
+        if refuses:
+            del os.environ[NO_CODE]
+            if before is not None:
+                os.environ[NO_CODE] = before
 
 
 def _refuse_if_unwanted(name: str) -> None:

@@ -1,5 +1,7 @@
 """With --no-code nothing that somebody else wrote is imported, whichever command names it."""
 
+import os
+
 import pytest
 from conftest import two_lines
 
@@ -55,6 +57,7 @@ def test_code_that_is_named_is_refused_and_not_imported(own, say, monkeypatch, n
 def test_without_the_option_a_run_says_whose_code_it_runs(own, say):
     (own / "own.yaml").write_text(CONFIG.format(name=NAMES[0]))
     assert say("plan", "own.yaml", "--no-code").code == 2  # which ends with the command
+    assert "FAIRBENCH_NO_CODE" not in os.environ
     done = say("run", "own.yaml", "-o", "out", "-j", "1")
     assert done.code == 0
     assert "runs code of others: mine.py:Tree (--no-code refuses it)" in done.err
