@@ -151,7 +151,7 @@ class PreparedDataset:
         """Return the columns that β acts on."""
         return tuple(dict.fromkeys(chain.from_iterable(groups for groups, _ in self.edits)))
 
-    @property
+    @cached_property
     def tables(self) -> dict[str, str]:
         """Return by edited column the node whose table β edits; a column without such an arc is left out."""
         if self.network is None:
@@ -167,7 +167,9 @@ class PreparedDataset:
     @property
     def regrouped(self) -> tuple[str, ...]:
         """Return the columns whose own table β edits: some people are recorded as of another group."""
-        return tuple(name for name, table in self.tables.items() if name == table and not self.without_arc)
+        if self.without_arc:
+            return ()
+        return tuple(name for name, table in self.tables.items() if name == table)
 
     @property
     def bias_kind(self) -> BiasKind | Literal[""]:
